@@ -1,0 +1,1 @@
+#include "quantize/quantize.hpp"
