@@ -26,8 +26,8 @@ Status env_integer(const char* name, int64_t low, int64_t high, std::optional<in
   const char* end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(text->data(), end, number);
   MXGEMM_REQUIRE(error == std::errc() && stop == end && number >= low && number <= high,
-                 "environment variable %s is \"%s\"; it must be a whole number from %lld to %lld", name,
-                 text->c_str(), static_cast<long long>(low), static_cast<long long>(high));
+                 "environment variable %s is \"%s\"; it must be a whole number from %lld to %lld",
+                 name, text->c_str(), static_cast<long long>(low), static_cast<long long>(high));
   *value = number;
   return {};
 }

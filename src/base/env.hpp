@@ -13,7 +13,8 @@ namespace mxgemm::internal {
 // Empty where the variable is unset or "".
 std::optional<std::string> env_text(const char* name);
 
-// As above for a whole number; anything else, or one outside [low, high], is INVALID_ARGUMENT and names the variable.
+// As above for a whole number; anything else, or one outside [low, high], is INVALID_ARGUMENT and
+// names the variable.
 Status env_integer(const char* name, int64_t low, int64_t high, std::optional<int64_t>* value);
 
 }  // namespace mxgemm::internal

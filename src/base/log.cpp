@@ -21,8 +21,8 @@ Receiver& receiver() {
   return instance;
 }
 
-// Errors and warnings are always shown; MXGEMM_VERBOSE=1 adds information, 2 debug lines. A bad value counts as 1: the
-// log is no place to refuse work.
+// Errors and warnings are always shown; MXGEMM_VERBOSE=1 adds information, 2 debug lines. A bad
+// value counts as 1: the log is no place to refuse work.
 int32_t default_level() {
   static const int32_t level = [] {
     std::optional<int64_t> value;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log lines of the library. The receiver is the caller's callback, else stderr at the level of MXGEMM_VERBOSE.
+// Log lines of the library. The receiver is the caller's callback, else stderr at the level of
+// MXGEMM_VERBOSE.
 #pragma once
 
 #include <cstdint>

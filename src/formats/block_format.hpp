@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats of operands and outputs and every fact about them. To add one, see docs/adding-a-format.md.
+// The formats of operands and outputs and every fact about them. To add one, see
+// docs/adding-a-format.md.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +98,9 @@ MXGEMM_FORMAT_FN double element_at(Format format, const void* row, int64_t k) {
 
 // Exact value of a block scale byte; NaN where the byte makes its block NaN. 1 for plain formats.
 MXGEMM_FORMAT_FN double scale_value(ScaleType type, uint8_t code) {
-  return type == ScaleType::kE8m0 ? e8m0_decode(code) : type == ScaleType::kE4m3 ? e4m3_scale_decode(code) : 1.0;
+  return type == ScaleType::kE8m0   ? e8m0_decode(code)
+         : type == ScaleType::kE4m3 ? e4m3_scale_decode(code)
+                                    : 1.0;
 }
 
 }  // namespace mxgemm::internal

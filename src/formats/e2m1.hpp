@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// E2M1, the 4-bit element of MXFP4 and NVFP4: codes 0…7 are 0, 0.5, 1, 1.5, 2, 3, 4, 6; bit 3 is the sign (8 is -0).
-// No infinity, no NaN.
+// E2M1, the 4-bit element of MXFP4 and NVFP4: codes 0…7 are 0, 0.5, 1, 1.5, 2, 3, 4, 6; bit 3 is
+// the sign (8 is -0). No infinity, no NaN.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// E4M3: bias 7, largest 448 (0x7E), NaN 0x7F / 0xFF, no infinity, subnormals are multiples of 2^-9. The element of
-// MXFP8 E4M3 and, with its sign bit ignored, the block scale of NVFP4.
+// E4M3: bias 7, largest 448 (0x7E), NaN 0x7F / 0xFF, no infinity, subnormals are multiples of 2^-9.
+// The element of MXFP8 E4M3 and, with its sign bit ignored, the block scale of NVFP4.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,9 @@ constexpr uint8_t kE4m3MaxCode = 0x7E;
 constexpr uint8_t kE4m3Nan = 0x7F;
 constexpr uint8_t kE4m3SignBit = 0x80;
 
-MXGEMM_FORMAT_FN bool e4m3_is_nan(uint8_t code) { return (code & 0x7F) == kE4m3Nan; }
+MXGEMM_FORMAT_FN bool e4m3_is_nan(uint8_t code) {
+  return (code & 0x7F) == kE4m3Nan;
+}
 
 MXGEMM_FORMAT_FN double e4m3_decode(uint8_t code) {
   if (e4m3_is_nan(code)) {
@@ -31,6 +33,8 @@ MXGEMM_FORMAT_FN uint8_t e4m3_encode(double value) {
 }
 
 // A block scale: the sign bit does not count.
-MXGEMM_FORMAT_FN double e4m3_scale_decode(uint8_t code) { return e4m3_decode(code & 0x7F); }
+MXGEMM_FORMAT_FN double e4m3_scale_decode(uint8_t code) {
+  return e4m3_decode(code & 0x7F);
+}
 
 }  // namespace mxgemm::internal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// E8M0, the block scale of MX formats: byte e is 2^(e-127) for e = 0…254 (byte 0 is 2^-127, an fp32 subnormal); 255 is NaN
-// and makes its whole block NaN. There is no zero, no infinity and no sign.
+// E8M0, the block scale of MX formats: byte e is 2^(e-127) for e = 0…254 (byte 0 is 2^-127, an fp32
+// subnormal); 255 is NaN and makes its whole block NaN. There is no zero, no infinity and no sign.
 #pragma once
 
 #include <cstdint>

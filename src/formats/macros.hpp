@@ -7,6 +7,7 @@
 #define MXGEMM_HOST_DEVICE
 #endif
 
-// Functions of src/formats have internal linkage: a weak copy compiled with AVX-512 flags could be the one that the linker
-// keeps for everybody (tests/abi checks that no ISA object defines a weak symbol).
+// Functions of src/formats have internal linkage: a weak copy compiled with AVX-512 flags could be
+// the one that the linker keeps for everybody (tests/abi checks that no ISA object defines a weak
+// symbol).
 #define MXGEMM_FORMAT_FN MXGEMM_HOST_DEVICE static constexpr

@@ -2,7 +2,8 @@
 // Where the scale byte of (row r, block column c) lies.
 //
 // row_major:       r * ld + c
-// swizzle_32_4_4:  rows padded to 128, columns to 4; tiles of 128 x 4 scales = 512 bytes, tiles in row-major order. In a tile
+// swizzle_32_4_4:  rows padded to 128, columns to 4; tiles of 128 x 4 scales = 512 bytes, tiles in
+// row-major order. In a tile
 //                  byte 16*i + 4*j + c holds row 32*j + i, column c:
 //
 //     byte   0  1  2  3 | 4  5  6  7 | 8  9 10 11 |12 13 14 15
@@ -11,8 +12,8 @@
 //     …
 //     i=31  r31 c0…c3   | r63 c0…c3  | r95 c0…c3  | r127 c0…c3
 //
-// It is what torch calls SWIZZLE_32_4_4 and what cuBLASLt and the block-scaled MMA instructions read. We write 0x00 in the
-// padding; readers must not depend on it.
+// It is what torch calls SWIZZLE_32_4_4 and what cuBLASLt and the block-scaled MMA instructions
+// read. We write 0x00 in the padding; readers must not depend on it.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +33,19 @@ MXGEMM_FORMAT_FN int64_t scale_tiles_along(int64_t extent, int64_t tile) {
   return extent / tile + (extent % tile != 0 ? 1 : 0);
 }
 
-// Bytes of `rows` x `cols` swizzled scales. The caller makes sure that it fits (rows * cols near 2^63 does not).
+// Bytes of `rows` x `cols` swizzled scales. The caller makes sure that it fits (rows * cols near
+// 2^63 does not).
 MXGEMM_FORMAT_FN int64_t swizzled_scale_bytes(int64_t rows, int64_t cols) {
-  return scale_tiles_along(rows, kScaleTileRows) * scale_tiles_along(cols, kScaleTileCols) * kScaleTileBytes;
+  return scale_tiles_along(rows, kScaleTileRows) * scale_tiles_along(cols, kScaleTileCols) *
+         kScaleTileBytes;
 }
 
 // Offset of scale (row, col) in a matrix of `cols` columns.
 MXGEMM_FORMAT_FN int64_t swizzled_scale_offset(int64_t row, int64_t col, int64_t cols) {
-  const int64_t tile = (row / kScaleTileRows) * scale_tiles_along(cols, kScaleTileCols) + col / kScaleTileCols;
-  return tile * kScaleTileBytes + (row % 32) * 16 + (row % kScaleTileRows) / 32 * 4 + col % kScaleTileCols;
+  const int64_t tile =
+      (row / kScaleTileRows) * scale_tiles_along(cols, kScaleTileCols) + col / kScaleTileCols;
+  return tile * kScaleTileBytes + (row % 32) * 16 + (row % kScaleTileRows) / 32 * 4 +
+         col % kScaleTileCols;
 }
 
 // The scales of one operand, whatever their layout.
@@ -51,7 +56,8 @@ struct ScaleView {
   int64_t cols;  // real columns
 
   MXGEMM_HOST_DEVICE constexpr uint8_t at(int64_t row, int64_t col) const {
-    return data[layout == ScaleLayout::kRowMajor ? row * ld + col : swizzled_scale_offset(row, col, cols)];
+    return data[layout == ScaleLayout::kRowMajor ? row * ld + col
+                                                 : swizzled_scale_offset(row, col, cols)];
   }
 };
 

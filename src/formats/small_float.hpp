@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding and rounding for binary floating-point formats of at most 32 bits, in exact double arithmetic. The format
-// headers (e2m1.hpp, …) state the facts of each format and call these.
+// Decoding and rounding for binary floating-point formats of at most 32 bits, in exact double
+// arithmetic. The format headers (e2m1.hpp, …) state the facts of each format and call these.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ MXGEMM_FORMAT_FN double decode_magnitude(uint32_t code) {
   return ((1u << kMantissaBits) + mantissa) * power_of_two(exponent - kBias - kMantissaBits);
 }
 
-// Nearest code to a finite magnitude >= 0, ties to the even code, as if the exponent had no upper end: the caller saturates
-// or turns what lies above its largest code into infinity.
+// Nearest code to a finite magnitude >= 0, ties to the even code, as if the exponent had no upper
+// end: the caller saturates or turns what lies above its largest code into infinity.
 template <int kMantissaBits, int kBias>
 MXGEMM_FORMAT_FN uint64_t round_magnitude(double magnitude) {
   const uint64_t bits = __builtin_bit_cast(uint64_t, magnitude);
@@ -50,19 +50,24 @@ MXGEMM_FORMAT_FN uint64_t round_magnitude(double magnitude) {
   return (static_cast<uint64_t>(code_exponent + kBias - 1) << kMantissaBits) + rounded;
 }
 
-MXGEMM_FORMAT_FN bool sign_bit(double value) { return (__builtin_bit_cast(uint64_t, value) >> 63) != 0; }
+MXGEMM_FORMAT_FN bool sign_bit(double value) {
+  return (__builtin_bit_cast(uint64_t, value) >> 63) != 0;
+}
 
 MXGEMM_FORMAT_FN double magnitude_of(double value) {
   return __builtin_bit_cast(double, __builtin_bit_cast(uint64_t, value) & ~(uint64_t{1} << 63));
 }
 
-MXGEMM_FORMAT_FN bool is_nan(double value) { return value != value; }
+MXGEMM_FORMAT_FN bool is_nan(double value) {
+  return value != value;
+}
 
 MXGEMM_FORMAT_FN bool is_finite(double value) {
   return (__builtin_bit_cast(uint64_t, value) >> 52 & 0x7FF) != 0x7FF;
 }
 
-// Saturating encoding shared by the element formats: `value` must not be NaN; infinities take the largest code.
+// Saturating encoding shared by the element formats: `value` must not be NaN; infinities take the
+// largest code.
 template <int kMantissaBits, int kBias, uint32_t kMaxCode, uint32_t kSignBit>
 MXGEMM_FORMAT_FN uint8_t encode_saturating(double value) {
   const double magnitude = magnitude_of(value);
@@ -74,7 +79,8 @@ MXGEMM_FORMAT_FN uint8_t encode_saturating(double value) {
   return static_cast<uint8_t>(code | (sign_bit(value) ? kSignBit : 0u));
 }
 
-// IEEE-style encoding (infinities exist, overflow gives one, NaN stays a quiet NaN) shared by bf16, f16 and f32.
+// IEEE-style encoding (infinities exist, overflow gives one, NaN stays a quiet NaN) shared by bf16,
+// f16 and f32.
 template <int kMantissaBits, int kBias, uint32_t kInfinityCode, uint32_t kSignBit>
 MXGEMM_FORMAT_FN uint32_t encode_ieee(double value) {
   const uint32_t sign = sign_bit(value) ? kSignBit : 0u;
