@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` lays out, all of it relocatable: the library, the headers, the command line program, and the files
+# by which CMake (find_package(mxgemm)) and pkg-config find them. The wheel installs the same tree into the Python package.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mxgemm)
+
+if(SKBUILD)
+  # A wheel holds no symbolic links: each name of the library would be another full copy. So it has one, the soname.
+  set_target_properties(mxgemm PROPERTIES VERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  set(namelink NAMELINK_SKIP)
+else()
+  set(namelink)
+endif()
+
+install(TARGETS mxgemm EXPORT mxgemmTargets
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ${namelink})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/mxgemm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+
+if(TARGET mxgemm_cli)
+  # Relative, so that the program finds its library wherever the tree is moved to.
+  file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(mxgemm_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
+  install(TARGETS mxgemm_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+install(EXPORT mxgemmTargets NAMESPACE mxgemm:: DESTINATION ${config_dir})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/mxgemmConfig.cmake.in
+                              ${PROJECT_BINARY_DIR}/cmake/mxgemmConfig.cmake INSTALL_DESTINATION ${config_dir})
+# Before 1.0 a minor version may change the interface, so 0.1 serves nobody who asks for 0.2, nor the reverse.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/mxgemmConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/cmake/mxgemmConfig.cmake ${PROJECT_BINARY_DIR}/cmake/mxgemmConfigVersion.cmake
+        DESTINATION ${config_dir})
+
+if(NOT SKBUILD)  # a wheel is no place where pkg-config looks
+  file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
+  file(RELATIVE_PATH pc_libdir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+  file(RELATIVE_PATH pc_includedir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/mxgemm.pc.in ${PROJECT_BINARY_DIR}/cmake/mxgemm.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/cmake/mxgemm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
