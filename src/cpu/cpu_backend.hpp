@@ -32,14 +32,16 @@ int32_t isa_offered();
 // Why `isa` is not offered ("this CPU has no avx512_vbmi"), "" if it is.
 const char* isa_refusal(int32_t isa);
 
-// ---- thread_pool.cpp: threads ---------------------------------------------------------------------------------------
+// ---- threads.cpp: threads ---------------------------------------------------------------------------------------
 
 // The way to run parallel work now: the caller's parallel_for if one is set, else the pool. Starts nothing by itself; the
 // first use of the pool (or warm_up) starts its threads.
 ParallelFor parallel_for();
-// CPUs this process may use: affinity mask and cgroup quota (rounded up), at least 1.
+// INVALID_ARGUMENT where MXGEMM_NUM_THREADS is set and no number of threads. To be asked before the default is used.
+Status check_thread_environment();
+// MXGEMM_NUM_THREADS, else the CPUs this process may use: affinity mask and cgroup quota (rounded up). At least 1.
 int32_t default_num_threads();
-// 0 = default. Waits for running work.
+// 0 = default. Work that begins from now on uses that many; what is running goes on as it is.
 Status set_num_threads(int32_t num_threads);
 int32_t num_threads();
 // nullptr call = back to the pool.
