@@ -55,11 +55,15 @@ std::string printable(std::string_view text) {
 
 std::string quoted_text(std::string_view text) {
   constexpr size_t kKept = 60;  // of each end: two ends and the rest of a message fill two lines
+  std::string result("'");
   if (text.size() <= 2 * kKept) {
-    return "'" + printable(text) + "'";
+    result += printable(text);
+  } else {
+    result += printable(text.substr(0, kKept));
+    result += "…";
+    result += printable(text.substr(text.size() - kKept));
   }
-  return "'" + printable(text.substr(0, kKept)) + "…" +
-         printable(text.substr(text.size() - kKept)) + "'";
+  return result += '\'';
 }
 
 }  // namespace mxgemm::cli
