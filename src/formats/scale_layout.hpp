@@ -55,7 +55,9 @@ struct ScaleView {
   int64_t ld;    // row stride, row_major only
   int64_t cols;  // real columns
 
-  MXGEMM_HOST_DEVICE constexpr uint8_t at(int64_t row, int64_t col) const {
+  // Always inlined: an ISA object must not carry a weak copy of it.
+  MXGEMM_HOST_DEVICE __attribute__((always_inline)) constexpr uint8_t at(int64_t row,
+                                                                         int64_t col) const {
     return data[layout == ScaleLayout::kRowMajor ? row * ld + col
                                                  : swizzled_scale_offset(row, col, cols)];
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantising on the CPU: numbers -> block-scaled elements and scales. The rules are docs/formats.md.
+// Quantising on the CPU: numbers -> block-scaled elements and scales. The rules are
+// docs/formats.md.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +9,12 @@
 #include "base/status.hpp"
 #include "formats/block_format.hpp"
 #include "formats/scale_layout.hpp"
+#include "formats/scale_rule.hpp"
 #include "quantize/row_kernels.h"
 
 namespace mxgemm::internal {
 
-// Same values as the C enums of these names.
-enum class ScaleRule : int32_t { kDefault = 0, kFloor = 1, kCeil = 2, kEven = 3, kRceil = 4, kNearest = 5, kMse = 6 };
+// Same values as mxgemm_global_scale_mode.
 enum class GlobalScaleMode : int32_t { kDefault = 0, kOne = 1, kCompute = 2, kGiven = 3 };
 
 struct QuantizeOptions {
@@ -44,9 +45,10 @@ struct QuantizeBuffers {
 // Whether the options make sense for the format (an option that a format does not use is an error).
 Status check_quantize_options(const QuantizeOptions& options);
 
-// Options must have passed the check and buffers be large enough. `kernels` may be null (scalar) or the row kernels of an
-// ISA level: the bytes are the same. Fails only where a given global scale is not finite and > 0.
-Status quantize(const QuantizeOptions& options, const QuantizeBuffers& buffers, const QuantizeRowKernels* kernels,
-                const ParallelFor& parallel_for);
+// Options must have passed the check and buffers be large enough. `kernels` may be null (scalar) or
+// the row kernels of an ISA level: the bytes are the same. Fails only where a given global scale is
+// not finite and > 0.
+Status quantize(const QuantizeOptions& options, const QuantizeBuffers& buffers,
+                const QuantizeRowKernels* kernels, const ParallelFor& parallel_for);
 
 }  // namespace mxgemm::internal
