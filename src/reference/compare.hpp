@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparing a whole output with the reference, or two outputs with each other.
 //
-// How to check a kernel: fill_poison() the whole buffer that D lies in (row padding and the bytes around it included), run,
-// then compare_gemm() for the values and check_guard() for the bytes that are not D's. A run in place (C = D) has no poison
-// in D, only around it.
+// How to check a kernel: fill_poison() the whole buffer that D lies in (row padding and the bytes
+// around it included), run, then compare_gemm() for the values and check_guard() for the bytes that
+// are not D's. A run in place (C = D) has no poison in D, only around it.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@
 
 namespace mxgemm::internal {
 
-// The poison: bytes A5 FF repeated. As bf16 and f32 it is a signalling NaN, which no arithmetic produces, as f16 a NaN of a
-// payload that no hardware generates; so an output that still holds it was not written.
+// The poison: bytes A5 FF repeated. As bf16 and f32 it is a signalling NaN, which no arithmetic
+// produces, as f16 a NaN of a payload that no hardware generates; so an output that still holds it
+// was not written.
 constexpr uint8_t kPoisonBytes[2] = {0xA5, 0xFF};
 void fill_poison(void* buffer, uint64_t bytes);
 uint32_t poison_code(Format format);
@@ -40,23 +41,23 @@ struct Mismatch {
 };
 
 struct CompareReport {
-  int64_t outputs = 0;            // compared
-  int64_t exact_required = 0;     // had to be bit-exact
-  int64_t exact_mismatches = 0;   // of those, were not
-  int64_t bound_checked = 0;      // compared with the error bound
+  int64_t outputs = 0;           // compared
+  int64_t exact_required = 0;    // had to be bit-exact
+  int64_t exact_mismatches = 0;  // of those, were not
+  int64_t bound_checked = 0;     // compared with the error bound
   int64_t bound_violations = 0;
-  int64_t nan_only_checked = 0;   // only the placement of NaN was checked
-  int64_t unchecked = 0;          // nothing is promised
-  int64_t nan_expected = 0;       // had to be NaN
-  int64_t nan_missing = 0;        // of those, were not
-  int64_t nan_unexpected = 0;     // NaN where none may be
-  int64_t unwritten = 0;          // still poison, whatever was expected there
+  int64_t nan_only_checked = 0;  // only the placement of NaN was checked
+  int64_t unchecked = 0;         // nothing is promised
+  int64_t nan_expected = 0;      // had to be NaN
+  int64_t nan_missing = 0;       // of those, were not
+  int64_t nan_unexpected = 0;    // NaN where none may be
+  int64_t unwritten = 0;         // still poison, whatever was expected there
   Mismatch first_exact_mismatch;
   Mismatch first_bound_violation;
-  Mismatch first_nan;        // missing or unexpected
+  Mismatch first_nan;  // missing or unexpected
   Mismatch first_unwritten;
   double max_error_over_bound = 0.0;
-  Mismatch worst;            // where that is
+  Mismatch worst;  // where that is
   // Against the exact result rounded once to D's format, over the outputs where both are finite.
   double signal = 0.0;
   double noise = 0.0;
@@ -68,13 +69,17 @@ struct CompareReport {
   std::string failures() const;
 };
 
-CompareReport compare_tile(const ReferenceProblem& problem, const OutputView& d, const OutputTile& tile);
+CompareReport compare_tile(const ReferenceProblem& problem, const OutputView& d,
+                           const OutputTile& tile);
 // All of D, on `num_threads` threads (at least 1).
 CompareReport compare_gemm(const ReferenceProblem& problem, const OutputView& d, int num_threads);
-// `count` outputs drawn by `seed`, the four corners among them: for problems too large to check whole.
-CompareReport compare_samples(const ReferenceProblem& problem, const OutputView& d, int64_t count, uint64_t seed);
+// `count` outputs drawn by `seed`, the four corners among them: for problems too large to check
+// whole.
+CompareReport compare_samples(const ReferenceProblem& problem, const OutputView& d, int64_t count,
+                              uint64_t seed);
 
-// Bytes of [buffer, buffer + bytes) that are no element of D and lost their poison. D starts `d_offset` (even) bytes in.
+// Bytes of [buffer, buffer + bytes) that are no element of D and lost their poison. D starts
+// `d_offset` (even) bytes in.
 struct GuardReport {
   uint64_t bytes_checked = 0;
   uint64_t bytes_changed = 0;
@@ -82,8 +87,8 @@ struct GuardReport {
   std::string where;          // "before D", "padding of row 3", "after D"
   bool pass() const { return bytes_changed == 0; }
 };
-GuardReport check_guard(const void* buffer, uint64_t bytes, uint64_t d_offset, Format format, int64_t m, int64_t n,
-                        int64_t ldd);
+GuardReport check_guard(const void* buffer, uint64_t bytes, uint64_t d_offset, Format format,
+                        int64_t m, int64_t n, int64_t ldd);
 
 // Two outputs bit for bit (signs of zeros and NaN payloads count).
 struct BitReport {
