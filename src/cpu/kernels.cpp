@@ -1,2 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of the CPU's GEMM kernels, best first. To add one: a strategy in the level's folder and
+// a row here.
+#include <array>
+#include <cstdint>
+#include <utility>
+
 #include "cpu/cpu_backend.hpp"
+#include "cpu/gemm_driver.hpp"
+#include "cpu/level.h"
+#include "cpu/scalar/scalar.h"
+#include "mxgemm/mxgemm.h"
+
+namespace mxgemm::cpu {
+
+namespace {
+
+constexpr uint64_t format_bit(int32_t format) {
+  return uint64_t{1} << format;
+}
+
+constexpr uint64_t kBlockScaled = format_bit(MXGEMM_MXF4) | format_bit(MXGEMM_NVF4) |
+                                  format_bit(MXGEMM_MXF8E4M3) | format_bit(MXGEMM_MXF8E5M2);
+constexpr uint64_t kPlain =
+    format_bit(MXGEMM_BF16) | format_bit(MXGEMM_F16) | format_bit(MXGEMM_F32);
+
+// Rank of kernels that take every pair of operands; one made for a pair ranks above.
+constexpr int32_t kGenericRank = 0;
+
+struct Row {
+  int32_t isa;
+  const char* name;
+  uint64_t formats_a;
+  uint64_t formats_b;
+  const Level* level;
+  Strategy Level::*strategy;
+  int32_t rank;
+};
+
+constexpr Row kRows[] = {
+    {MXGEMM_ISA_SCALAR, "gemm_any_any_any_16x16x32", kBlockScaled | kPlain, kBlockScaled,
+     &scalar::kLevel, &Level::any_any, kGenericRank},
+};
+constexpr size_t kNumRows = std::size(kRows);
+
+// The table's functions have no context argument: one instance per row.
+template <size_t kRow>
+struct Functions {
+  static const Strategy& strategy() { return kRows[kRow].level->*kRows[kRow].strategy; }
+
+  // Formats are checked by the core; shapes, layouts and epilogues are all the same to the driver.
+  static int32_t accepts(const mxgemm_gemm_desc*, mxgemm_message) { return 1; }
+  static int32_t rank(const mxgemm_gemm_desc*) { return kRows[kRow].isa * 1000 + kRows[kRow].rank; }
+  static uint64_t workspace_size(const mxgemm_gemm_desc* desc) {
+    return gemm_workspace_size(strategy(), *desc);
+  }
+  static int32_t prepare(const mxgemm_gemm_desc*, mxgemm_message) {
+    warm_up();
+    return MXGEMM_OK;
+  }
+  static int32_t run(const mxgemm_gemm_desc* desc, const mxgemm_gemm_args* args, void*,
+                     mxgemm_message) {
+    run_gemm(*kRows[kRow].level, strategy(), *desc, *args);
+    return MXGEMM_OK;
+  }
+};
+
+template <size_t kRow>
+mxgemm_kernel make_kernel() {
+  const Row& row = kRows[kRow];
+  const Strategy& strategy = Functions<kRow>::strategy();
+  mxgemm_kernel kernel{};
+  kernel.struct_size = sizeof kernel;
+  kernel.isa = row.isa;
+  kernel.arch = isa_name(row.isa);
+  kernel.name = row.name;
+  kernel.formats_a = row.formats_a;
+  kernel.formats_b = row.formats_b;
+  kernel.formats_d = kPlain;
+  kernel.tile_m = strategy.rows;
+  kernel.tile_n = strategy.groups * kTileCols;
+  kernel.tile_k = kTileK;
+  kernel.accepts = Functions<kRow>::accepts;
+  kernel.rank = Functions<kRow>::rank;
+  kernel.workspace_size = Functions<kRow>::workspace_size;
+  kernel.prepare = Functions<kRow>::prepare;
+  kernel.run = Functions<kRow>::run;
+  return kernel;
+}
+
+template <size_t... kRow>
+std::array<mxgemm_kernel, kNumRows> make_kernels(std::index_sequence<kRow...>) {
+  return {make_kernel<kRow>()...};
+}
+
+}  // namespace
+
+std::span<const mxgemm_kernel> kernels() {
+  static const std::array<mxgemm_kernel, kNumRows> table =
+      make_kernels(std::make_index_sequence<kNumRows>());
+  return table;
+}
+
+}  // namespace mxgemm::cpu
