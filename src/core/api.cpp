@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C functions about the library, its devices and its kernels, and the sizes of buffers.
 #include "base/log.hpp"
+#include "base/require.hpp"
 #include "core/buffers.hpp"
 #include "core/device.hpp"
 #include "core/enums.hpp"
@@ -13,8 +14,6 @@
 #include "cpu/cpu_backend.hpp"
 #include "mxgemm/mxgemm.h"
 #include "quantize/quantize.hpp"
-
-#include "base/require.hpp"
 
 using namespace mxgemm::internal;
 namespace cpu = mxgemm::cpu;
@@ -43,9 +42,13 @@ static_assert(static_cast<int>(GlobalScaleMode::kGiven) == MXGEMM_GLOBAL_SCALE_G
 static_assert(static_cast<int>(LogLevel::kDebug) == 3);
 static_assert(cpu::kNumIsaLevels == MXGEMM_ISA_AMX + 1);
 
-const char* mxgemm_version(void) { return MXGEMM_VERSION_STRING; }
+const char* mxgemm_version(void) {
+  return MXGEMM_VERSION_STRING;
+}
 
-uint32_t mxgemm_abi_version(void) { return MXGEMM_ABI_VERSION; }
+uint32_t mxgemm_abi_version(void) {
+  return MXGEMM_ABI_VERSION;
+}
 
 const char* mxgemm_status_string(mxgemm_status status) {
   switch (status) {
@@ -73,7 +76,9 @@ const char* mxgemm_status_string(mxgemm_status status) {
   return "UNKNOWN_STATUS";
 }
 
-const char* mxgemm_last_error(void) { return last_error(); }
+const char* mxgemm_last_error(void) {
+  return last_error();
+}
 
 mxgemm_status mxgemm_set_log_callback(mxgemm_log_fn callback, void* context) {
   return guard([&]() -> Status {
@@ -86,10 +91,12 @@ mxgemm_status mxgemm_device_count(int32_t device_kind, int32_t* count) {
   return guard([&] { return device_count(device_kind, count); });
 }
 
-mxgemm_status mxgemm_device_info_get(int32_t device_kind, int32_t device_index, mxgemm_device_info* info) {
+mxgemm_status mxgemm_device_info_get(int32_t device_kind, int32_t device_index,
+                                     mxgemm_device_info* info) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_not_null("info", info));
-    MXGEMM_TRY(check_struct_size("info.struct_size", info->struct_size, sizeof(*info), "mxgemm_device_info"));
+    MXGEMM_TRY(check_struct_size("info.struct_size", info->struct_size, sizeof(*info),
+                                 "mxgemm_device_info"));
     MXGEMM_TRY(check_device(kDeviceArguments, device_kind, device_index));
     return device_info(device_kind, device_index, info);
   });
@@ -108,7 +115,8 @@ mxgemm_status mxgemm_kernel_count(int32_t* count) {
 mxgemm_status mxgemm_kernel_info_get(int32_t index, mxgemm_kernel_info* info) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_not_null("info", info));
-    MXGEMM_TRY(check_struct_size("info.struct_size", info->struct_size, sizeof(*info), "mxgemm_kernel_info"));
+    MXGEMM_TRY(check_struct_size("info.struct_size", info->struct_size, sizeof(*info),
+                                 "mxgemm_kernel_info"));
     const RegisteredKernel* entry = nullptr;
     MXGEMM_TRY(Registry::instance().at(index, &entry));
     IsaLimit limit;
@@ -135,29 +143,32 @@ mxgemm_status mxgemm_qdata_size(int32_t format, int64_t rows, int64_t cols, uint
     MXGEMM_TRY(check_format("format", format, kBlockScaledFormats | kPlainFormats));
     MXGEMM_TRY(check_not_negative("rows", rows));
     MXGEMM_TRY(check_not_negative("cols", cols));
-    return qdata_bytes(*find_format(static_cast<Format>(format)), "rows", rows, "cols", cols, bytes);
+    return qdata_bytes(*find_format(static_cast<Format>(format)), "rows", rows, "cols", cols,
+                       bytes);
   });
 }
 
-mxgemm_status mxgemm_scale_size(int32_t format, int32_t scale_layout, int64_t rows, int64_t cols, uint64_t* bytes) {
+mxgemm_status mxgemm_scale_size(int32_t format, int32_t scale_layout, int64_t rows, int64_t cols,
+                                uint64_t* bytes) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_not_null("bytes", bytes));
     MXGEMM_TRY(check_format("format", format, kBlockScaledFormats | kPlainFormats));
     MXGEMM_TRY(check_scale_layout("scale_layout", scale_layout));
     MXGEMM_TRY(check_not_negative("rows", rows));
     MXGEMM_TRY(check_not_negative("cols", cols));
-    return scale_bytes(*find_format(static_cast<Format>(format)), scale_layout, "rows", rows, "cols", cols, bytes);
+    return scale_bytes(*find_format(static_cast<Format>(format)), scale_layout, "rows", rows,
+                       "cols", cols, bytes);
   });
 }
 
 mxgemm_status mxgemm_set_num_threads(int32_t num_threads) {
-  return guard([&] { return set_num_threads(num_threads); });
+  return guard([&] { return cpu::set_num_threads(num_threads); });
 }
 
 mxgemm_status mxgemm_get_num_threads(int32_t* num_threads) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_not_null("num_threads", num_threads));
-    MXGEMM_TRY(prepare_threads());
+    MXGEMM_TRY(check_threads());
     *num_threads = cpu::num_threads();
     return {};
   });

@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "base/require.hpp"
+#include "core/buffers.hpp"
 #include "core/desc.hpp"
 #include "core/device.hpp"
 #include "core/environment.hpp"
-#include "core/buffers.hpp"
 #include "core/guard.hpp"
 #include "core/one_shot.hpp"
 #include "core/plan.hpp"
@@ -20,12 +20,13 @@ namespace {
 Status check_problem(const mxgemm_gemm_desc* desc) {
   MXGEMM_TRY(check_desc(desc));
   MXGEMM_TRY(check_device(kDescDevice, desc->device_kind, desc->device_index));
-  return prepare_threads();
+  return check_threads();
 }
 
 }  // namespace
 
-mxgemm_status mxgemm_plan_create(const mxgemm_gemm_desc* desc, const char* kernel_id, mxgemm_plan** plan) {
+mxgemm_status mxgemm_plan_create(const mxgemm_gemm_desc* desc, const char* kernel_id,
+                                 mxgemm_plan** plan) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_not_null("plan", plan));
     *plan = nullptr;
@@ -39,9 +40,12 @@ mxgemm_status mxgemm_plan_create(const mxgemm_gemm_desc* desc, const char* kerne
   });
 }
 
-void mxgemm_plan_destroy(mxgemm_plan* plan) { delete plan; }
+void mxgemm_plan_destroy(mxgemm_plan* plan) {
+  delete plan;
+}
 
-mxgemm_status mxgemm_plan_name(const mxgemm_plan* plan, char* buffer, size_t capacity, size_t* needed) {
+mxgemm_status mxgemm_plan_name(const mxgemm_plan* plan, char* buffer, size_t capacity,
+                               size_t* needed) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_not_null("plan", plan));
     return write_text(plan->plan.entry->id, buffer, capacity, needed);
@@ -57,14 +61,17 @@ mxgemm_status mxgemm_plan_workspace_size(const mxgemm_plan* plan, uint64_t* byte
   });
 }
 
-mxgemm_status mxgemm_plan_explain(const mxgemm_plan* plan, char* buffer, size_t capacity, size_t* needed) {
+mxgemm_status mxgemm_plan_explain(const mxgemm_plan* plan, char* buffer, size_t capacity,
+                                  size_t* needed) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_not_null("plan", plan));
-    return write_text(explain(Registry::instance(), plan->plan.selection, plan->plan.desc), buffer, capacity, needed);
+    return write_text(explain(Registry::instance(), plan->plan.selection, plan->plan.desc), buffer,
+                      capacity, needed);
   });
 }
 
-mxgemm_status mxgemm_explain(const mxgemm_gemm_desc* desc, char* buffer, size_t capacity, size_t* needed) {
+mxgemm_status mxgemm_explain(const mxgemm_gemm_desc* desc, char* buffer, size_t capacity,
+                             size_t* needed) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_problem(desc));
     Selection selection;
@@ -74,8 +81,8 @@ mxgemm_status mxgemm_explain(const mxgemm_gemm_desc* desc, char* buffer, size_t 
   });
 }
 
-mxgemm_status mxgemm_kernel_accepts(int32_t index, const mxgemm_gemm_desc* desc, int32_t* accepts, char* buffer,
-                                    size_t capacity, size_t* needed) {
+mxgemm_status mxgemm_kernel_accepts(int32_t index, const mxgemm_gemm_desc* desc, int32_t* accepts,
+                                    char* buffer, size_t capacity, size_t* needed) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_not_null("accepts", accepts));
     const RegisteredKernel* entry = nullptr;
@@ -96,7 +103,8 @@ mxgemm_status mxgemm_run(const mxgemm_plan* plan, const mxgemm_gemm_args* args, 
   });
 }
 
-mxgemm_status mxgemm_gemm(const mxgemm_gemm_desc* desc, const mxgemm_gemm_args* args, void* stream) {
+mxgemm_status mxgemm_gemm(const mxgemm_gemm_desc* desc, const mxgemm_gemm_args* args,
+                          void* stream) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_problem(desc));
     return run_one_shot(*desc, args, stream);

@@ -12,7 +12,8 @@
 
 using namespace mxgemm::internal;
 
-mxgemm_status mxgemm_device_alloc(int32_t device_kind, int32_t device_index, uint64_t bytes, void** pointer) {
+mxgemm_status mxgemm_device_alloc(int32_t device_kind, int32_t device_index, uint64_t bytes,
+                                  void** pointer) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_not_null("pointer", pointer));
     MXGEMM_TRY(check_device(kDeviceArguments, device_kind, device_index));
@@ -28,8 +29,8 @@ mxgemm_status mxgemm_device_free(int32_t device_kind, int32_t device_index, void
   });
 }
 
-mxgemm_status mxgemm_device_copy(int32_t dst_kind, int32_t dst_index, void* dst, int32_t src_kind, int32_t src_index,
-                                 const void* src, uint64_t bytes, void* stream) {
+mxgemm_status mxgemm_device_copy(int32_t dst_kind, int32_t dst_index, void* dst, int32_t src_kind,
+                                 int32_t src_index, const void* src, uint64_t bytes, void* stream) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_device({"dst_kind", "dst_index"}, dst_kind, dst_index));
     MXGEMM_TRY(check_device({"src_kind", "src_index"}, src_kind, src_index));

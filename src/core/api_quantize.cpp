@@ -18,8 +18,8 @@ Status check_target(int32_t device_kind, int32_t device_index, const void* strea
 
 }  // namespace
 
-mxgemm_status mxgemm_pack_size(int32_t device_kind, int32_t device_index, int32_t format, int64_t n, int64_t k,
-                               uint64_t* bytes) {
+mxgemm_status mxgemm_pack_size(int32_t device_kind, int32_t device_index, int32_t format, int64_t n,
+                               int64_t k, uint64_t* bytes) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_not_null("bytes", bytes));
     MXGEMM_TRY(check_device(kDeviceArguments, device_kind, device_index));
@@ -27,9 +27,9 @@ mxgemm_status mxgemm_pack_size(int32_t device_kind, int32_t device_index, int32_
   });
 }
 
-mxgemm_status mxgemm_pack(int32_t device_kind, int32_t device_index, int32_t format, int64_t n, int64_t k,
-                          const mxgemm_operand* b, int32_t scale_layout, void* packed, uint64_t packed_bytes,
-                          void* stream) {
+mxgemm_status mxgemm_pack(int32_t device_kind, int32_t device_index, int32_t format, int64_t n,
+                          int64_t k, const mxgemm_operand* b, int32_t scale_layout, void* packed,
+                          uint64_t packed_bytes, void* stream) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_target(device_kind, device_index, stream));
     return run_pack({format, n, k, b, scale_layout, packed, packed_bytes});
@@ -50,7 +50,8 @@ mxgemm_status mxgemm_quantize_workspace_size(const mxgemm_quantize_desc* desc, u
   });
 }
 
-mxgemm_status mxgemm_quantize(const mxgemm_quantize_desc* desc, const mxgemm_quantize_args* args, void* stream) {
+mxgemm_status mxgemm_quantize(const mxgemm_quantize_desc* desc, const mxgemm_quantize_args* args,
+                              void* stream) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_quantize_desc(desc));
     MXGEMM_TRY(check_device(kDescDevice, desc->device_kind, desc->device_index));
@@ -59,28 +60,32 @@ mxgemm_status mxgemm_quantize(const mxgemm_quantize_desc* desc, const mxgemm_qua
   });
 }
 
-mxgemm_status mxgemm_dequantize(int32_t device_kind, int32_t device_index, int32_t format, int64_t rows, int64_t cols,
-                                const mxgemm_operand* src, int32_t scale_layout, int32_t global_scale_on_device,
-                                int32_t format_dst, void* dst, uint64_t dst_bytes, int64_t dst_ld, void* stream) {
+mxgemm_status mxgemm_dequantize(int32_t device_kind, int32_t device_index, int32_t format,
+                                int64_t rows, int64_t cols, const mxgemm_operand* src,
+                                int32_t scale_layout, int32_t global_scale_on_device,
+                                int32_t format_dst, void* dst, uint64_t dst_bytes, int64_t dst_ld,
+                                void* stream) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_target(device_kind, device_index, stream));
-    return run_dequantize({format, rows, cols, src, scale_layout, global_scale_on_device, format_dst, dst, dst_bytes,
-                           dst_ld});
+    return run_dequantize({format, rows, cols, src, scale_layout, global_scale_on_device,
+                           format_dst, dst, dst_bytes, dst_ld});
   });
 }
 
-mxgemm_status mxgemm_swizzle_scales(int32_t device_kind, int32_t device_index, int64_t rows, int64_t cols,
-                                    const uint8_t* src, uint64_t src_bytes, int64_t src_ld, uint8_t* dst,
-                                    uint64_t dst_bytes, void* stream) {
+mxgemm_status mxgemm_swizzle_scales(int32_t device_kind, int32_t device_index, int64_t rows,
+                                    int64_t cols, const uint8_t* src, uint64_t src_bytes,
+                                    int64_t src_ld, uint8_t* dst, uint64_t dst_bytes,
+                                    void* stream) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_target(device_kind, device_index, stream));
     return run_swizzle({rows, cols, src, src_bytes, dst, dst_bytes, src_ld});
   });
 }
 
-mxgemm_status mxgemm_unswizzle_scales(int32_t device_kind, int32_t device_index, int64_t rows, int64_t cols,
-                                      const uint8_t* src, uint64_t src_bytes, uint8_t* dst, uint64_t dst_bytes,
-                                      int64_t dst_ld, void* stream) {
+mxgemm_status mxgemm_unswizzle_scales(int32_t device_kind, int32_t device_index, int64_t rows,
+                                      int64_t cols, const uint8_t* src, uint64_t src_bytes,
+                                      uint8_t* dst, uint64_t dst_bytes, int64_t dst_ld,
+                                      void* stream) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_target(device_kind, device_index, stream));
     return run_unswizzle({rows, cols, src, src_bytes, dst, dst_bytes, dst_ld});

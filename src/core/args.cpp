@@ -29,24 +29,27 @@ struct Regions {
   Region workspace;
 };
 
-bool has_flag(const mxgemm_gemm_desc& desc, uint32_t flag) { return (desc.flags & flag) != 0; }
+bool has_flag(const mxgemm_gemm_desc& desc, uint32_t flag) {
+  return (desc.flags & flag) != 0;
+}
 
 Status check_alpha(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args, Region* region) {
   if (!has_flag(desc, MXGEMM_ALPHA_ON_DEVICE)) {
-    MXGEMM_REQUIRE(args.alpha_ptr == nullptr, "args.alpha_ptr is %p; it must be NULL without MXGEMM_ALPHA_ON_DEVICE",
+    MXGEMM_REQUIRE(args.alpha_ptr == nullptr,
+                   "args.alpha_ptr is %p; it must be NULL without MXGEMM_ALPHA_ON_DEVICE",
                    static_cast<const void*>(args.alpha_ptr));
     return {};
   }
-  return check_buffer({"args.alpha_ptr", "", nullptr}, args.alpha_ptr, sizeof(float), sizeof(float), alignof(float),
-                      region);
+  return check_buffer({"args.alpha_ptr", "", nullptr}, args.alpha_ptr, sizeof(float), sizeof(float),
+                      alignof(float), region);
 }
 
 Status check_operands(const mxgemm_gemm_desc& desc, mxgemm_gemm_args* args, Regions* regions) {
-  const OperandShape a = {find_format(static_cast<Format>(desc.format_a)), desc.scale_layout_a, desc.m, desc.k,
-                          has_flag(desc, MXGEMM_GLOBAL_SCALE_A_ON_DEVICE)};
+  const OperandShape a = {find_format(static_cast<Format>(desc.format_a)), desc.scale_layout_a,
+                          desc.m, desc.k, has_flag(desc, MXGEMM_GLOBAL_SCALE_A_ON_DEVICE)};
   MXGEMM_TRY(check_operand(kNamesA, a, &args->a, &regions->a));
-  const OperandShape b = {find_format(static_cast<Format>(desc.format_b)), desc.scale_layout_b, desc.n, desc.k,
-                          has_flag(desc, MXGEMM_GLOBAL_SCALE_B_ON_DEVICE)};
+  const OperandShape b = {find_format(static_cast<Format>(desc.format_b)), desc.scale_layout_b,
+                          desc.n, desc.k, has_flag(desc, MXGEMM_GLOBAL_SCALE_B_ON_DEVICE)};
   if (!has_flag(desc, MXGEMM_PACKED_B)) {
     return check_operand(kNamesB, b, &args->b, &regions->b);
   }
@@ -57,20 +60,24 @@ Status check_operands(const mxgemm_gemm_desc& desc, mxgemm_gemm_args* args, Regi
 }
 
 Status check_outputs(const mxgemm_gemm_desc& desc, mxgemm_gemm_args* args, Regions* regions) {
-  const MatrixShape shape = {desc.m, desc.n, find_format(static_cast<Format>(desc.format_d))->element_bits};
+  const MatrixShape shape = {desc.m, desc.n,
+                             find_format(static_cast<Format>(desc.format_d))->element_bits};
   MXGEMM_TRY(check_matrix(kNamesD, shape, args->d, args->d_bytes, &args->ldd, &regions->d));
   if (has_flag(desc, MXGEMM_USE_C)) {
     return check_matrix(kNamesC, shape, args->c, args->c_bytes, &args->ldc, &regions->c);
   }
-  MXGEMM_REQUIRE(args->c == nullptr, "args.c is %p; it must be NULL without MXGEMM_USE_C in desc.flags", args->c);
-  MXGEMM_REQUIRE(args->beta == 0.0f, "args.beta is %g; it must be 0 without MXGEMM_USE_C in desc.flags",
+  MXGEMM_REQUIRE(args->c == nullptr,
+                 "args.c is %p; it must be NULL without MXGEMM_USE_C in desc.flags", args->c);
+  MXGEMM_REQUIRE(args->beta == 0.0f,
+                 "args.beta is %g; it must be 0 without MXGEMM_USE_C in desc.flags",
                  static_cast<double>(args->beta));
   return {};
 }
 
 Status check_bias(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args, Region* region) {
   if (desc.format_bias == MXGEMM_FORMAT_NONE) {
-    MXGEMM_REQUIRE(args.bias == nullptr, "args.bias is %p; it must be NULL where desc.format_bias is 0 (none)",
+    MXGEMM_REQUIRE(args.bias == nullptr,
+                   "args.bias is %p; it must be NULL where desc.format_bias is 0 (none)",
                    args.bias);
     return {};
   }
@@ -84,15 +91,18 @@ Status check_bias(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args, Re
 Status check_workspace(const mxgemm_gemm_args& args, uint64_t needed, Region* region) {
   if (args.workspace_bytes < needed || (args.workspace == nullptr && needed > 0)) {
     return {StatusCode::kWorkspaceTooSmall,
-            format_text("args.workspace is %p and args.workspace_bytes is %" PRIu64 "; the plan needs %" PRIu64 " bytes",
+            format_text("args.workspace is %p and args.workspace_bytes is %" PRIu64
+                        "; the plan needs %" PRIu64 " bytes",
                         args.workspace, args.workspace_bytes, needed)};
   }
-  return check_buffer(kNamesWorkspace, args.workspace, args.workspace_bytes, needed, kWorkspaceAlignment, region);
+  return check_buffer(kNamesWorkspace, args.workspace, args.workspace_bytes, needed,
+                      kWorkspaceAlignment, region);
 }
 
 Status check_aliasing(const mxgemm_gemm_args& args, const Regions& regions) {
-  const Region* const inputs[] = {&regions.a.data,  &regions.a.scale,        &regions.a.global_scale, &regions.b.data,
-                                  &regions.b.scale, &regions.b.global_scale, &regions.alpha,          &regions.bias};
+  const Region* const inputs[] = {&regions.a.data, &regions.a.scale, &regions.a.global_scale,
+                                  &regions.b.data, &regions.b.scale, &regions.b.global_scale,
+                                  &regions.alpha,  &regions.bias};
   for (const Region* input : inputs) {
     MXGEMM_TRY(check_disjoint(regions.d, *input));
     MXGEMM_TRY(check_disjoint(regions.workspace, *input));
@@ -108,12 +118,14 @@ Status check_aliasing(const mxgemm_gemm_args& args, const Regions& regions) {
 
 }  // namespace
 
-Status resolve_args(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args* args, uint64_t workspace_size,
-                    mxgemm_gemm_args* resolved) {
+Status resolve_args(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args* args,
+                    uint64_t workspace_size, mxgemm_gemm_args* resolved) {
   MXGEMM_TRY(check_not_null("args", args));
-  MXGEMM_TRY(check_struct_size("args.struct_size", args->struct_size, sizeof(*args), "mxgemm_gemm_args"));
+  MXGEMM_TRY(
+      check_struct_size("args.struct_size", args->struct_size, sizeof(*args), "mxgemm_gemm_args"));
   *resolved = *args;
-  MXGEMM_REQUIRE(resolved->reserved == 0, "args.reserved is %" PRIu32 "; it must be 0", resolved->reserved);
+  MXGEMM_REQUIRE(resolved->reserved == 0, "args.reserved is %" PRIu32 "; it must be 0",
+                 resolved->reserved);
   Regions regions;
   MXGEMM_TRY(check_alpha(desc, *resolved, &regions.alpha));
   MXGEMM_TRY(check_operands(desc, resolved, &regions));

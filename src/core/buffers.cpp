@@ -12,22 +12,25 @@ namespace {
 
 // Byte of `region` after its last.
 uintptr_t end_of(const Region& region) {
-  return region.begin + static_cast<uintptr_t>((region.rows - 1) * region.stride + region.row_bytes);
+  return region.begin +
+         static_cast<uintptr_t>((region.rows - 1) * region.stride + region.row_bytes);
 }
 
-// Two regions of one stride whose spans touch, `first` beginning at or before `second`: the first row of `second` meets
-// rows `whole` and whole + 1 of `first`, and all later rows repeat that.
+// Two regions of one stride whose spans touch, `first` beginning at or before `second`: the first
+// row of `second` meets rows `whole` and whole + 1 of `first`, and all later rows repeat that.
 bool rows_overlap(const Region& first, const Region& second) {
   const auto distance = static_cast<int64_t>(second.begin - first.begin);
   const int64_t whole = distance / first.stride;
   const int64_t rest = distance % first.stride;
-  return rest < first.row_bytes || (whole + 1 < first.rows && rest + second.row_bytes > first.stride);
+  return rest < first.row_bytes ||
+         (whole + 1 < first.rows && rest + second.row_bytes > first.stride);
 }
 
 }  // namespace
 
 Status check_struct_size(const char* argument, uint32_t value, size_t expected, const char* type) {
-  MXGEMM_REQUIRE(value == expected, "%s is %" PRIu32 "; it must be %zu, the size of %s in version %s of the library",
+  MXGEMM_REQUIRE(value == expected,
+                 "%s is %" PRIu32 "; it must be %zu, the size of %s in version %s of the library",
                  argument, value, expected, type, MXGEMM_VERSION_STRING);
   return {};
 }
@@ -44,7 +47,8 @@ Status check_not_negative(const char* argument, int64_t value) {
 
 Status check_aligned(const char* argument, const void* pointer, uint64_t alignment) {
   MXGEMM_REQUIRE(reinterpret_cast<uintptr_t>(pointer) % alignment == 0,
-                 "%s is %p; it must be a multiple of %" PRIu64 " bytes", argument, pointer, alignment);
+                 "%s is %p; it must be a multiple of %" PRIu64 " bytes", argument, pointer,
+                 alignment);
   return {};
 }
 
@@ -63,20 +67,23 @@ std::optional<int64_t> matrix_bytes(const MatrixShape& shape, int64_t ld) {
   return checked_mul(*elements, static_cast<int64_t>(shape.element_bits / 8));
 }
 
-Status check_matrix(const BufferNames& names, const MatrixShape& shape, const void* data, uint64_t bytes, int64_t* ld,
-                    Region* region) {
+Status check_matrix(const BufferNames& names, const MatrixShape& shape, const void* data,
+                    uint64_t bytes, int64_t* ld, Region* region) {
   MXGEMM_REQUIRE(*ld == 0 || *ld >= shape.cols,
-                 "%s is %" PRId64 "; it must be 0 (dense) or at least the %" PRId64 " columns", names.ld, *ld,
-                 shape.cols);
+                 "%s is %" PRId64 "; it must be 0 (dense) or at least the %" PRId64 " columns",
+                 names.ld, *ld, shape.cols);
   MXGEMM_REQUIRE(shape.element_bits != 4 || *ld % 2 == 0,
-                 "%s is %" PRId64 "; it must be a multiple of 2, for rows of 4-bit elements start at whole bytes",
+                 "%s is %" PRId64
+                 "; it must be a multiple of 2, for rows of 4-bit elements start at whole bytes",
                  names.ld, *ld);
   if (*ld == 0) {
     *ld = shape.cols;
   }
   const std::optional<int64_t> needed = matrix_bytes(shape, *ld);
-  MXGEMM_REQUIRE(needed, "%s is %" PRId64 "; %" PRId64 " rows of it exceed 2^63 - 1 bytes", names.ld, *ld, shape.rows);
-  const uint64_t alignment = shape.element_bits < 8 ? 1 : static_cast<uint64_t>(shape.element_bits / 8);
+  MXGEMM_REQUIRE(needed, "%s is %" PRId64 "; %" PRId64 " rows of it exceed 2^63 - 1 bytes",
+                 names.ld, *ld, shape.rows);
+  const uint64_t alignment =
+      shape.element_bits < 8 ? 1 : static_cast<uint64_t>(shape.element_bits / 8);
   MXGEMM_TRY(check_buffer(names, data, bytes, static_cast<uint64_t>(*needed), alignment, region));
   if (*needed > 0) {
     region->rows = shape.rows;
@@ -86,14 +93,17 @@ Status check_matrix(const BufferNames& names, const MatrixShape& shape, const vo
   return {};
 }
 
-Status check_buffer(const BufferNames& names, const void* data, uint64_t bytes, uint64_t needed, uint64_t alignment,
-                    Region* region) {
+Status check_buffer(const BufferNames& names, const void* data, uint64_t bytes, uint64_t needed,
+                    uint64_t alignment, Region* region) {
   *region = {names.data, reinterpret_cast<uintptr_t>(data), 0, 0, 0};
-  MXGEMM_REQUIRE(data != nullptr || needed == 0, "%s is NULL; it must point to %" PRIu64 " bytes", names.data, needed);
-  MXGEMM_REQUIRE(bytes >= needed, "%s is %" PRIu64 "; it must be at least %" PRIu64, names.bytes, bytes, needed);
+  MXGEMM_REQUIRE(data != nullptr || needed == 0, "%s is NULL; it must point to %" PRIu64 " bytes",
+                 names.data, needed);
+  MXGEMM_REQUIRE(bytes >= needed, "%s is %" PRIu64 "; it must be at least %" PRIu64, names.bytes,
+                 bytes, needed);
   MXGEMM_TRY(check_aligned(names.data, data, alignment));
   MXGEMM_REQUIRE(UINTPTR_MAX - reinterpret_cast<uintptr_t>(data) >= needed,
-                 "%s is %p; %" PRIu64 " bytes from there exceed the address space", names.data, data, needed);
+                 "%s is %p; %" PRIu64 " bytes from there exceed the address space", names.data,
+                 data, needed);
   if (needed > 0) {
     region->rows = 1;
     region->row_bytes = static_cast<int64_t>(needed);
@@ -127,8 +137,9 @@ bool overlaps(const Region& a, const Region& b) {
 }
 
 Status check_disjoint(const Region& written, const Region& other) {
-  MXGEMM_REQUIRE(!overlaps(written, other), "%s at %p overlaps %s at %p; what is written may not overlap it",
-                 written.name, reinterpret_cast<void*>(written.begin), other.name,
+  MXGEMM_REQUIRE(!overlaps(written, other),
+                 "%s at %p overlaps %s at %p; what is written may not overlap it", written.name,
+                 reinterpret_cast<void*>(written.begin), other.name,
                  reinterpret_cast<void*>(other.begin));
   return {};
 }

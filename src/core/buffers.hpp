@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the caller's memory: sizes, strides, alignment, overlap. No check allocates unless it fails.
+// Checks of the caller's memory: sizes, strides, alignment, overlap. No check allocates unless it
+// fails.
 #pragma once
 
 #include <cstddef>
@@ -38,17 +39,17 @@ Status check_not_null(const char* argument, const void* pointer);
 Status check_not_negative(const char* argument, int64_t value);
 Status check_aligned(const char* argument, const void* pointer, uint64_t alignment);
 
-// Bytes of a dense or strided matrix from its first to its last element; empty where they do not fit int64_t.
-// A row of 4-bit elements has an even number of them.
+// Bytes of a dense or strided matrix from its first to its last element; empty where they do not
+// fit int64_t. A row of 4-bit elements has an even number of them.
 std::optional<int64_t> matrix_bytes(const MatrixShape& shape, int64_t ld);
 
-// Fills in a leading dimension of 0, and checks ld, data, its alignment and its size. A matrix without elements may have
-// no data.
-Status check_matrix(const BufferNames& names, const MatrixShape& shape, const void* data, uint64_t bytes, int64_t* ld,
-                    Region* region);
+// Fills in a leading dimension of 0, and checks ld, data, its alignment and its size. A matrix
+// without elements may have no data.
+Status check_matrix(const BufferNames& names, const MatrixShape& shape, const void* data,
+                    uint64_t bytes, int64_t* ld, Region* region);
 // The same for `needed` contiguous bytes.
-Status check_buffer(const BufferNames& names, const void* data, uint64_t bytes, uint64_t needed, uint64_t alignment,
-                    Region* region);
+Status check_buffer(const BufferNames& names, const void* data, uint64_t bytes, uint64_t needed,
+                    uint64_t alignment, Region* region);
 
 bool overlaps(const Region& a, const Region& b);
 // `written` must not share a byte with `other`.

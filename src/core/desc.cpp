@@ -10,11 +10,14 @@
 namespace mxgemm::internal {
 namespace {
 
-constexpr uint32_t kKnownFlags = MXGEMM_USE_C | MXGEMM_ALPHA_ON_DEVICE | MXGEMM_GLOBAL_SCALE_A_ON_DEVICE |
-                                 MXGEMM_GLOBAL_SCALE_B_ON_DEVICE | MXGEMM_SCALE_PADDING_ZERO_A |
-                                 MXGEMM_SCALE_PADDING_ZERO_B | MXGEMM_PACKED_B;
+constexpr uint32_t kKnownFlags = MXGEMM_USE_C | MXGEMM_ALPHA_ON_DEVICE |
+                                 MXGEMM_GLOBAL_SCALE_A_ON_DEVICE | MXGEMM_GLOBAL_SCALE_B_ON_DEVICE |
+                                 MXGEMM_SCALE_PADDING_ZERO_A | MXGEMM_SCALE_PADDING_ZERO_B |
+                                 MXGEMM_PACKED_B;
 
-const FormatInfo& info_of(int32_t format) { return *find_format(static_cast<Format>(format)); }
+const FormatInfo& info_of(int32_t format) {
+  return *find_format(static_cast<Format>(format));
+}
 
 Status check_enums(const mxgemm_gemm_desc& desc) {
   MXGEMM_TRY(check_device_kind("desc.device_kind", desc.device_kind));
@@ -23,9 +26,10 @@ Status check_enums(const mxgemm_gemm_desc& desc) {
   MXGEMM_TRY(check_format("desc.format_d", desc.format_d, kPlainFormats));
   MXGEMM_REQUIRE(desc.format_bias == MXGEMM_FORMAT_NONE || desc.format_bias == desc.format_d ||
                      desc.format_bias == MXGEMM_F32,
-                 "desc.format_bias is %" PRId32 " (%s); it must be 0 (none), %" PRId32 " (%s, as desc.format_d) or %d (f32)",
-                 desc.format_bias, format_name(static_cast<Format>(desc.format_bias)), desc.format_d,
-                 info_of(desc.format_d).name, static_cast<int>(MXGEMM_F32));
+                 "desc.format_bias is %" PRId32 " (%s); it must be 0 (none), %" PRId32
+                 " (%s, as desc.format_d) or %d (f32)",
+                 desc.format_bias, format_name(static_cast<Format>(desc.format_bias)),
+                 desc.format_d, info_of(desc.format_d).name, static_cast<int>(MXGEMM_F32));
   if (info_of(desc.format_a).scale_type != ScaleType::kNone) {
     MXGEMM_TRY(check_scale_layout("desc.scale_layout_a", desc.scale_layout_a));
   }
@@ -37,14 +41,20 @@ Status check_enums(const mxgemm_gemm_desc& desc) {
 
 Status check_flags(const mxgemm_gemm_desc& desc) {
   const uint32_t unknown = desc.flags & ~kKnownFlags;
-  MXGEMM_REQUIRE(unknown == 0, "desc.flags is 0x%" PRIx32 "; the bits 0x%" PRIx32 " are unknown, allowed are 0x%" PRIx32,
+  MXGEMM_REQUIRE(unknown == 0,
+                 "desc.flags is 0x%" PRIx32 "; the bits 0x%" PRIx32
+                 " are unknown, allowed are 0x%" PRIx32,
                  desc.flags, unknown, kKnownFlags);
-  MXGEMM_REQUIRE((desc.flags & MXGEMM_GLOBAL_SCALE_A_ON_DEVICE) == 0 || info_of(desc.format_a).has_global_scale,
-                 "desc.flags has MXGEMM_GLOBAL_SCALE_A_ON_DEVICE; it must not, for desc.format_a is %s, which has no "
+  MXGEMM_REQUIRE((desc.flags & MXGEMM_GLOBAL_SCALE_A_ON_DEVICE) == 0 ||
+                     info_of(desc.format_a).has_global_scale,
+                 "desc.flags has MXGEMM_GLOBAL_SCALE_A_ON_DEVICE; it must not, for desc.format_a "
+                 "is %s, which has no "
                  "global scale",
                  info_of(desc.format_a).name);
-  MXGEMM_REQUIRE((desc.flags & MXGEMM_GLOBAL_SCALE_B_ON_DEVICE) == 0 || info_of(desc.format_b).has_global_scale,
-                 "desc.flags has MXGEMM_GLOBAL_SCALE_B_ON_DEVICE; it must not, for desc.format_b is %s, which has no "
+  MXGEMM_REQUIRE((desc.flags & MXGEMM_GLOBAL_SCALE_B_ON_DEVICE) == 0 ||
+                     info_of(desc.format_b).has_global_scale,
+                 "desc.flags has MXGEMM_GLOBAL_SCALE_B_ON_DEVICE; it must not, for desc.format_b "
+                 "is %s, which has no "
                  "global scale",
                  info_of(desc.format_b).name);
   return {};
@@ -60,7 +70,8 @@ Status check_shape(const mxgemm_gemm_desc& desc) {
   MXGEMM_TRY(qdata_bytes(format_a, "desc.m", desc.m, "desc.k", desc.k, &bytes));
   MXGEMM_TRY(qdata_bytes(format_b, "desc.n", desc.n, "desc.k", desc.k, &bytes));
   MXGEMM_TRY(qdata_bytes(info_of(desc.format_d), "desc.m", desc.m, "desc.n", desc.n, &bytes));
-  MXGEMM_TRY(scale_bytes(format_a, desc.scale_layout_a, "desc.m", desc.m, "desc.k", desc.k, &bytes));
+  MXGEMM_TRY(
+      scale_bytes(format_a, desc.scale_layout_a, "desc.m", desc.m, "desc.k", desc.k, &bytes));
   return scale_bytes(format_b, desc.scale_layout_b, "desc.n", desc.n, "desc.k", desc.k, &bytes);
 }
 
@@ -68,7 +79,8 @@ Status check_shape(const mxgemm_gemm_desc& desc) {
 
 Status check_desc(const mxgemm_gemm_desc* desc) {
   MXGEMM_TRY(check_not_null("desc", desc));
-  MXGEMM_TRY(check_struct_size("desc.struct_size", desc->struct_size, sizeof(*desc), "mxgemm_gemm_desc"));
+  MXGEMM_TRY(
+      check_struct_size("desc.struct_size", desc->struct_size, sizeof(*desc), "mxgemm_gemm_desc"));
   MXGEMM_REQUIRE(desc->reserved == 0, "desc.reserved is %" PRId32 "; it must be 0", desc->reserved);
   MXGEMM_TRY(check_enums(*desc));
   MXGEMM_TRY(check_flags(*desc));
@@ -77,7 +89,8 @@ Status check_desc(const mxgemm_gemm_desc* desc) {
 
 std::string describe(const mxgemm_gemm_desc& desc) {
   return format_text("m%" PRId64 "n%" PRId64 "k%" PRId64 ":%s:%s:%s", desc.m, desc.n, desc.k,
-                     format_name(static_cast<Format>(desc.format_a)), format_name(static_cast<Format>(desc.format_b)),
+                     format_name(static_cast<Format>(desc.format_a)),
+                     format_name(static_cast<Format>(desc.format_b)),
                      format_name(static_cast<Format>(desc.format_d)));
 }
 

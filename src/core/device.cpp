@@ -37,7 +37,9 @@ std::string cpu_name() {
 uint64_t memory_bytes() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page_size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_size) : 0;
+  return pages > 0 && page_size > 0
+             ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_size)
+             : 0;
 }
 
 }  // namespace
@@ -51,11 +53,13 @@ Status device_count(int32_t device_kind, int32_t* count) {
 
 Status check_device(const DeviceNames& names, int32_t device_kind, int32_t device_index) {
   MXGEMM_TRY(check_device_kind(names.kind, device_kind));
-  MXGEMM_REQUIRE(device_index >= 0, "%s is %" PRId32 "; it must be at least 0", names.index, device_index);
+  MXGEMM_REQUIRE(device_index >= 0, "%s is %" PRId32 "; it must be at least 0", names.index,
+                 device_index);
   if (device_kind == MXGEMM_DEVICE_CUDA) {
-    return {StatusCode::kDeviceUnavailable,
-            format_text("%s is %" PRId32 " (cuda), %s is %" PRId32 ": this build has no CUDA backend", names.kind,
-                        device_kind, names.index, device_index)};
+    return {
+        StatusCode::kDeviceUnavailable,
+        format_text("%s is %" PRId32 " (cuda), %s is %" PRId32 ": this build has no CUDA backend",
+                    names.kind, device_kind, names.index, device_index)};
   }
   if (device_index != 0) {
     return {StatusCode::kDeviceUnavailable,
@@ -65,15 +69,17 @@ Status check_device(const DeviceNames& names, int32_t device_kind, int32_t devic
 }
 
 Status check_stream(int32_t device_kind, const void* stream) {
-  MXGEMM_REQUIRE(device_kind != MXGEMM_DEVICE_CPU || stream == nullptr,
-                 "stream is %p; it must be NULL on the CPU, where every call completes before it returns", stream);
+  MXGEMM_REQUIRE(
+      device_kind != MXGEMM_DEVICE_CPU || stream == nullptr,
+      "stream is %p; it must be NULL on the CPU, where every call completes before it returns",
+      stream);
   return {};
 }
 
 Status device_info(int32_t device_kind, int32_t device_index, mxgemm_device_info* info) {
   IsaLimit limit;
   MXGEMM_TRY(isa_limit(&limit));
-  MXGEMM_TRY(prepare_threads());
+  MXGEMM_TRY(check_threads());
   info->device_kind = device_kind;
   info->device_index = device_index;
   info->capability_major = 0;
@@ -96,11 +102,14 @@ Status device_alloc(uint64_t bytes, void** pointer) {
     *pointer = std::aligned_alloc(kAllocationAlignment, round_up(bytes, kAllocationAlignment));
   }
   if (*pointer == nullptr) {
-    return {StatusCode::kOutOfMemory, format_text("bytes is %" PRIu64 "; the host has no such memory", bytes)};
+    return {StatusCode::kOutOfMemory,
+            format_text("bytes is %" PRIu64 "; the host has no such memory", bytes)};
   }
   return {};
 }
 
-void device_free(void* pointer) { std::free(pointer); }
+void device_free(void* pointer) {
+  std::free(pointer);
+}
 
 }  // namespace mxgemm::internal

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of enum-typed arguments. `argument` is the name as it stands in mxgemm.h ("desc.format_a").
+// Checks of enum-typed arguments. `argument` is the name as it stands in mxgemm.h
+// ("desc.format_a").
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,9 @@ namespace mxgemm::internal {
 // Bit f stands for format value f.
 using FormatSet = uint64_t;
 
-constexpr FormatSet format_bit(Format format) { return FormatSet{1} << static_cast<int32_t>(format); }
+constexpr FormatSet format_bit(Format format) {
+  return FormatSet{1} << static_cast<int32_t>(format);
+}
 
 // All formats of kFormats that are block-scaled, or are not.
 constexpr FormatSet format_set(bool block_scaled) {

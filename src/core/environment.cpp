@@ -11,17 +11,9 @@
 namespace mxgemm::internal {
 namespace {
 
-// More threads than any machine has CPUs, few enough to be started.
-constexpr int64_t kMaxThreads = 4096;
-
 struct IsaSetting {
   Status status;
   std::optional<int32_t> isa;
-};
-
-struct ThreadSetting {
-  Status status;
-  int32_t num_threads = 0;  // 0 = unset
 };
 
 IsaSetting read_isa() {
@@ -36,21 +28,8 @@ IsaSetting read_isa() {
   return setting;
 }
 
-ThreadSetting read_threads() {
-  ThreadSetting setting;
-  std::optional<int64_t> value;
-  setting.status = env_integer("MXGEMM_NUM_THREADS", 1, kMaxThreads, &value);
-  setting.num_threads = static_cast<int32_t>(value.value_or(0));
-  return setting;
-}
-
 const IsaSetting& isa_setting() {
   static const IsaSetting setting = read_isa();
-  return setting;
-}
-
-const ThreadSetting& thread_setting() {
-  static const ThreadSetting setting = read_threads();
   return setting;
 }
 
@@ -70,9 +49,10 @@ std::string level_names(int32_t last) {
 
 Status parse_isa(const std::string& text, int32_t* isa) {
   *isa = cpu::isa_from_name(text.c_str());
-  MXGEMM_REQUIRE(*isa >= 0, "environment variable MXGEMM_MAX_ISA is \"%s\"; it must be one of %s", text.c_str(),
-                 level_names(cpu::kNumIsaLevels - 1).c_str());
-  return check_isa_offered(format_text("environment variable MXGEMM_MAX_ISA is \"%s\"", text.c_str()), *isa);
+  MXGEMM_REQUIRE(*isa >= 0, "environment variable MXGEMM_MAX_ISA is \"%s\"; it must be one of %s",
+                 text.c_str(), level_names(cpu::kNumIsaLevels - 1).c_str());
+  return check_isa_offered(
+      format_text("environment variable MXGEMM_MAX_ISA is \"%s\"", text.c_str()), *isa);
 }
 
 Status check_isa_offered(const std::string& what, int32_t isa) {
@@ -80,8 +60,8 @@ Status check_isa_offered(const std::string& what, int32_t isa) {
     return {};
   }
   return {StatusCode::kUnsupported,
-          format_text("%s, which cannot be used: %s; the levels offered here are %s", what.c_str(), cpu::isa_refusal(isa),
-                      level_names(cpu::isa_offered()).c_str())};
+          format_text("%s, which cannot be used: %s; the levels offered here are %s", what.c_str(),
+                      cpu::isa_refusal(isa), level_names(cpu::isa_offered()).c_str())};
 }
 
 Status isa_limit(IsaLimit* limit) {
@@ -101,8 +81,8 @@ Status isa_limit(IsaLimit* limit) {
 
 Status set_max_isa(int32_t isa) {
   MXGEMM_REQUIRE(isa >= -1 && isa < cpu::kNumIsaLevels,
-                 "isa is %d; it must be -1 (what MXGEMM_MAX_ISA says) or 0 to %d (%s)", isa, cpu::kNumIsaLevels - 1,
-                 level_names(cpu::kNumIsaLevels - 1).c_str());
+                 "isa is %d; it must be -1 (what MXGEMM_MAX_ISA says) or 0 to %d (%s)", isa,
+                 cpu::kNumIsaLevels - 1, level_names(cpu::kNumIsaLevels - 1).c_str());
   if (isa >= 0) {
     MXGEMM_TRY(check_isa_offered(format_text("isa is %d (%s)", isa, cpu::isa_name(isa)), isa));
   }
@@ -127,23 +107,9 @@ const std::string& forced_kernel() {
   return text;
 }
 
-Status prepare_threads() {
-  static const Status status = [] {
-    const ThreadSetting& setting = thread_setting();
-    return setting.status.ok() && setting.num_threads > 0 ? cpu::set_num_threads(setting.num_threads) : setting.status;
-  }();
+Status check_threads() {
+  static const Status status = cpu::check_thread_environment();
   return status;
-}
-
-Status set_num_threads(int32_t num_threads) {
-  MXGEMM_REQUIRE(num_threads >= 0 && num_threads <= kMaxThreads,
-                 "num_threads is %d; it must be 0 (default) or 1 to %d", num_threads, static_cast<int>(kMaxThreads));
-  const Status environment = prepare_threads();
-  if (num_threads == 0) {
-    MXGEMM_TRY(environment);
-    num_threads = thread_setting().num_threads;
-  }
-  return cpu::set_num_threads(num_threads);
 }
 
 }  // namespace mxgemm::internal

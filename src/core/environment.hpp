@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment variables and their API twins allow. The environment is read once, at the first call that needs it.
+// What the environment variables and their API twins allow. The environment is read once, at the
+// first call that needs it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ struct IsaLimit {
   IsaSource source = IsaSource::kMachine;
 };
 
-// Level of a name as MXGEMM_MAX_ISA has it: INVALID_ARGUMENT if there is none, UNSUPPORTED if this machine lacks it.
+// Level of a name as MXGEMM_MAX_ISA has it: INVALID_ARGUMENT if there is none, UNSUPPORTED if this
+// machine lacks it.
 Status parse_isa(const std::string& text, int32_t* isa);
 // UNSUPPORTED unless this machine offers the level; `what` says who asked for it.
 Status check_isa_offered(const std::string& what, int32_t isa);
@@ -32,9 +34,7 @@ std::string isa_reason(int32_t isa, const IsaLimit& limit);
 // MXGEMM_FORCE: a kernel id or an arch; "" if unset.
 const std::string& forced_kernel();
 
-// Applies MXGEMM_NUM_THREADS to the CPU backend, once. Fails, each time, where it is wrong.
-Status prepare_threads();
-// 0 = MXGEMM_NUM_THREADS, else the default of the CPU backend.
-Status set_num_threads(int32_t num_threads);
+// INVALID_ARGUMENT where MXGEMM_NUM_THREADS is wrong, which the CPU backend itself overlooks.
+Status check_threads();
 
 }  // namespace mxgemm::internal

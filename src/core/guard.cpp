@@ -25,7 +25,9 @@ mxgemm_status keep(mxgemm_status code, const char* message) noexcept {
 
 }  // namespace
 
-const char* last_error() noexcept { return last.text; }
+const char* last_error() noexcept {
+  return last.text;
+}
 
 mxgemm_status report(const Status& status) noexcept {
   if (status.ok()) {
@@ -40,6 +42,8 @@ mxgemm_status report_out_of_memory() noexcept {
   return MXGEMM_OUT_OF_MEMORY;
 }
 
-mxgemm_status report_exception(const char* what) noexcept { return keep(MXGEMM_INTERNAL, what); }
+mxgemm_status report_exception(const char* what) noexcept {
+  return keep(MXGEMM_INTERNAL, what);
+}
 
 }  // namespace mxgemm::internal

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border between C callers and C++: nothing throws past it, and the thread keeps the message of its last failure.
+// The border between C callers and C++: nothing throws past it, and the thread keeps the message of
+// its last failure.
 #pragma once
 
 #include <exception>

@@ -42,10 +42,12 @@ thread_local ThreadWorkspace thread_workspace;
 
 Status run_one_shot(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args* args, void* stream) {
   MXGEMM_TRY(check_not_null("args", args));
-  MXGEMM_TRY(check_struct_size("args.struct_size", args->struct_size, sizeof(*args), "mxgemm_gemm_args"));
+  MXGEMM_TRY(
+      check_struct_size("args.struct_size", args->struct_size, sizeof(*args), "mxgemm_gemm_args"));
   std::shared_ptr<const Plan> plan;
   MXGEMM_TRY(plan_cache().get(desc, &plan));
-  if (desc.device_kind != MXGEMM_DEVICE_CPU || args->workspace != nullptr || plan->workspace_size == 0) {
+  if (desc.device_kind != MXGEMM_DEVICE_CPU || args->workspace != nullptr ||
+      plan->workspace_size == 0) {
     return run_plan(*plan, args, stream);
   }
   mxgemm_gemm_args with_workspace = *args;

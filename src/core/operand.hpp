@@ -20,11 +20,11 @@ struct OperandNames {
   const char* global_scale_ptr;
 };
 
-#define MXGEMM_OPERAND_NAMES(prefix)                                                             \
-  {                                                                                              \
-    prefix ".struct_size", {prefix ".data", prefix ".data_bytes", prefix ".ld"},                 \
-        {prefix ".scale", prefix ".scale_bytes", prefix ".scale_ld"}, prefix ".global_scale",    \
-        prefix ".global_scale_ptr"                                                               \
+#define MXGEMM_OPERAND_NAMES(prefix)                                                          \
+  {                                                                                           \
+    prefix ".struct_size", {prefix ".data", prefix ".data_bytes", prefix ".ld"},              \
+        {prefix ".scale", prefix ".scale_bytes", prefix ".scale_ld"}, prefix ".global_scale", \
+        prefix ".global_scale_ptr"                                                            \
   }
 
 struct OperandShape {
@@ -42,23 +42,24 @@ struct OperandRegions {
 };
 
 // The struct size and what holds for every operand: the global scale.
-Status check_global_scale(const OperandNames& names, const OperandShape& shape, const mxgemm_operand& operand,
-                          Region* region);
+Status check_global_scale(const OperandNames& names, const OperandShape& shape,
+                          const mxgemm_operand& operand, Region* region);
 // All of an operand; fills in its zero leading dimensions.
 Status check_operand(const OperandNames& names, const OperandShape& shape, mxgemm_operand* operand,
                      OperandRegions* regions);
 // The scales alone.
-Status check_scales(const BufferNames& names, int32_t layout, int64_t rows, int64_t cols, const uint8_t* scale,
-                    uint64_t bytes, int64_t* ld, Region* region);
+Status check_scales(const BufferNames& names, int32_t layout, int64_t rows, int64_t cols,
+                    const uint8_t* scale, uint64_t bytes, int64_t* ld, Region* region);
 // A prepared operand B: one opaque buffer.
-Status check_packed_operand(const OperandNames& names, const OperandShape& shape, const mxgemm_operand& operand,
-                            OperandRegions* regions);
+Status check_packed_operand(const OperandNames& names, const OperandShape& shape,
+                            const mxgemm_operand& operand, OperandRegions* regions);
 
-// Bytes of dense elements or scales; fails where they do not fit 2^63 - 1. `rows` and `cols` name the arguments.
-Status qdata_bytes(const FormatInfo& format, const char* rows_name, int64_t rows, const char* cols_name, int64_t cols,
-                   uint64_t* bytes);
-Status scale_bytes(const FormatInfo& format, int32_t layout, const char* rows_name, int64_t rows, const char* cols_name,
-                   int64_t cols, uint64_t* bytes);
+// Bytes of dense elements or scales; fails where they do not fit 2^63 - 1. `rows` and `cols` name
+// the arguments.
+Status qdata_bytes(const FormatInfo& format, const char* rows_name, int64_t rows,
+                   const char* cols_name, int64_t cols, uint64_t* bytes);
+Status scale_bytes(const FormatInfo& format, int32_t layout, const char* rows_name, int64_t rows,
+                   const char* cols_name, int64_t cols, uint64_t* bytes);
 // cols must be a multiple of the block size.
 Status check_block_multiple(const char* name, int64_t cols, const FormatInfo& format);
 

@@ -20,12 +20,14 @@ constexpr BufferNames kNamesDst = {"dst", "dst_bytes", "dst_ld"};
 constexpr BufferNames kNamesPacked = {"packed", "packed_bytes", nullptr};
 constexpr uint64_t kPackedAlignment = 64;  // of the vectors that it holds
 
-Status check_operand_shape(int32_t format, const char* rows_name, int64_t rows, const char* cols_name, int64_t cols) {
+Status check_operand_shape(int32_t format, const char* rows_name, int64_t rows,
+                           const char* cols_name, int64_t cols) {
   MXGEMM_TRY(check_format("format", format, kBlockScaledFormats));
   MXGEMM_TRY(check_not_negative(rows_name, rows));
   MXGEMM_TRY(check_not_negative(cols_name, cols));
   uint64_t bytes = 0;
-  return qdata_bytes(*find_format(static_cast<Format>(format)), rows_name, rows, cols_name, cols, &bytes);
+  return qdata_bytes(*find_format(static_cast<Format>(format)), rows_name, rows, cols_name, cols,
+                     &bytes);
 }
 
 Status check_swizzle(const SwizzleCall& call, bool to_swizzled, int64_t* ld) {
@@ -38,8 +40,10 @@ Status check_swizzle(const SwizzleCall& call, bool to_swizzled, int64_t* ld) {
   int64_t dst_ld = to_swizzled ? 0 : call.ld;
   Region src;
   Region dst;
-  MXGEMM_TRY(check_scales(kSource, src_layout, call.rows, call.cols, call.src, call.src_bytes, &src_ld, &src));
-  MXGEMM_TRY(check_scales(kNamesDst, dst_layout, call.rows, call.cols, call.dst, call.dst_bytes, &dst_ld, &dst));
+  MXGEMM_TRY(check_scales(kSource, src_layout, call.rows, call.cols, call.src, call.src_bytes,
+                          &src_ld, &src));
+  MXGEMM_TRY(check_scales(kNamesDst, dst_layout, call.rows, call.cols, call.dst, call.dst_bytes,
+                          &dst_ld, &dst));
   *ld = to_swizzled ? src_ld : dst_ld;
   return check_disjoint(dst, src);
 }
@@ -64,11 +68,12 @@ Status run_dequantize(const DequantizeCall& call) {
   job.dst_ld = call.dst_ld;
   Region dst;
   const int dst_bits = find_format(static_cast<Format>(call.format_dst))->element_bits;
-  MXGEMM_TRY(check_matrix(kNamesDst, {call.rows, call.cols, dst_bits}, call.dst, call.dst_bytes, &job.dst_ld, &dst));
+  MXGEMM_TRY(check_matrix(kNamesDst, {call.rows, call.cols, dst_bits}, call.dst, call.dst_bytes,
+                          &job.dst_ld, &dst));
   MXGEMM_TRY(check_disjoint(dst, regions.data));
   MXGEMM_TRY(check_disjoint(dst, regions.scale));
   MXGEMM_TRY(check_disjoint(dst, regions.global_scale));
-  MXGEMM_TRY(prepare_threads());
+  MXGEMM_TRY(check_threads());
   job.format = format.format;
   job.rows = call.rows;
   job.cols = call.cols;
@@ -121,12 +126,13 @@ Status run_pack(const PackCall& call) {
   OperandRegions regions;
   MXGEMM_TRY(check_operand(kNamesB, shape, &b, &regions));
   Region packed;
-  MXGEMM_TRY(check_buffer(kNamesPacked, call.packed, call.packed_bytes, needed, kPackedAlignment, &packed));
+  MXGEMM_TRY(check_buffer(kNamesPacked, call.packed, call.packed_bytes, needed, kPackedAlignment,
+                          &packed));
   MXGEMM_TRY(check_disjoint(packed, regions.data));
   MXGEMM_TRY(check_disjoint(packed, regions.scale));
-  MXGEMM_TRY(prepare_threads());
-  cpu::pack(format.format, call.n, call.k, b.data, b.ld * format.element_bits / 8, scale_view(shape, b), call.packed,
-            cpu::parallel_for());
+  MXGEMM_TRY(check_threads());
+  cpu::pack(format.format, call.n, call.k, b.data, b.ld * format.element_bits / 8,
+            scale_view(shape, b), call.packed, cpu::parallel_for());
   return {};
 }
 

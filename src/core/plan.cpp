@@ -34,16 +34,20 @@ std::string format_refusal(const char* argument, int32_t format, FormatSet accep
 
 std::string selection_refusal(const RegisteredKernel& entry, const Selection& selection) {
   if (!selection.kernel_id.empty()) {
-    return entry.id == selection.kernel_id ? "" : format_text("kernel_id is %s", selection.kernel_id.c_str());
+    return entry.id == selection.kernel_id
+               ? ""
+               : format_text("kernel_id is %s", selection.kernel_id.c_str());
   }
-  if (selection.force.empty() || entry.id == selection.force || entry.kernel->arch == selection.force) {
+  if (selection.force.empty() || entry.id == selection.force ||
+      entry.kernel->arch == selection.force) {
     return "";
   }
   return format_text("MXGEMM_FORCE is %s", selection.force.c_str());
 }
 
 // The best kernel that accepts desc; nullptr if none does.
-const RegisteredKernel* choose(const Registry& registry, const Selection& selection, const mxgemm_gemm_desc& desc) {
+const RegisteredKernel* choose(const Registry& registry, const Selection& selection,
+                               const mxgemm_gemm_desc& desc) {
   const mxgemm_gemm_desc asked = non_empty(desc);
   const RegisteredKernel* best = nullptr;
   int32_t best_rank = 0;
@@ -69,7 +73,8 @@ Status kernel_failure(const RegisteredKernel& entry, int32_t code, const char* m
 Status current_selection(const char* kernel_id, Selection* selection) {
   MXGEMM_TRY(isa_limit(&selection->isa));
   selection->force = forced_kernel();
-  MXGEMM_REQUIRE(kernel_id == nullptr || *kernel_id != '\0', "kernel_id is \"\"; it must be NULL or one of %s",
+  MXGEMM_REQUIRE(kernel_id == nullptr || *kernel_id != '\0',
+                 "kernel_id is \"\"; it must be NULL or one of %s",
                  Registry::instance().id_list().c_str());
   selection->kernel_id = kernel_id == nullptr ? "" : kernel_id;
   return {};
@@ -81,8 +86,8 @@ Status check_selection(const Registry& registry, const Selection& selection) {
                  registry.id_list().c_str());
   MXGEMM_REQUIRE(selection.force.empty() || registry.find(selection.force) != nullptr ||
                      registry.has_arch(selection.force),
-                 "environment variable MXGEMM_FORCE is \"%s\"; it must be an arch or one of %s", selection.force.c_str(),
-                 registry.id_list().c_str());
+                 "environment variable MXGEMM_FORCE is \"%s\"; it must be an arch or one of %s",
+                 selection.force.c_str(), registry.id_list().c_str());
   return {};
 }
 
@@ -90,10 +95,12 @@ std::string unavailable_reason(const RegisteredKernel& entry, const IsaLimit& is
   return entry.device_kind == MXGEMM_DEVICE_CPU ? isa_reason(entry.kernel->isa, isa) : "";
 }
 
-std::string refusal(const RegisteredKernel& entry, const mxgemm_gemm_desc& desc, const Selection& selection) {
-  std::string reason = entry.device_kind == desc.device_kind
-                           ? ""
-                           : format_text("it runs on %s devices", device_kind_name(entry.device_kind));
+std::string refusal(const RegisteredKernel& entry, const mxgemm_gemm_desc& desc,
+                    const Selection& selection) {
+  std::string reason =
+      entry.device_kind == desc.device_kind
+          ? ""
+          : format_text("it runs on %s devices", device_kind_name(entry.device_kind));
   const auto ask = [&reason](auto&& question) {
     if (reason.empty()) {
       reason = question();
@@ -115,12 +122,14 @@ std::string refusal(const RegisteredKernel& entry, const mxgemm_gemm_desc& desc,
   return reason;
 }
 
-Status make_plan(const Registry& registry, const Selection& selection, const mxgemm_gemm_desc& desc, Plan* plan) {
+Status make_plan(const Registry& registry, const Selection& selection, const mxgemm_gemm_desc& desc,
+                 Plan* plan) {
   MXGEMM_TRY(check_selection(registry, selection));
   const RegisteredKernel* entry = choose(registry, selection, desc);
   if (entry == nullptr) {
-    return {StatusCode::kUnsupported, format_text("no kernel accepts %s:\n%s", describe(desc).c_str(),
-                                                  explain(registry, selection, desc).c_str())};
+    return {StatusCode::kUnsupported,
+            format_text("no kernel accepts %s:\n%s", describe(desc).c_str(),
+                        explain(registry, selection, desc).c_str())};
   }
   const mxgemm_gemm_desc asked = non_empty(desc);
   char message[kMessageCapacity] = "";
@@ -133,12 +142,13 @@ Status make_plan(const Registry& registry, const Selection& selection, const mxg
   }
   const bool empty = desc.m == 0 || desc.n == 0;
   *plan = {desc, entry, empty ? 0 : entry->kernel->workspace_size(&desc), selection};
-  log_line(LogLevel::kDebug, "plan %s: %s, workspace %llu bytes", describe(desc).c_str(), entry->id.c_str(),
-           static_cast<unsigned long long>(plan->workspace_size));
+  log_line(LogLevel::kDebug, "plan %s: %s, workspace %llu bytes", describe(desc).c_str(),
+           entry->id.c_str(), static_cast<unsigned long long>(plan->workspace_size));
   return {};
 }
 
-std::string explain(const Registry& registry, const Selection& selection, const mxgemm_gemm_desc& desc) {
+std::string explain(const Registry& registry, const Selection& selection,
+                    const mxgemm_gemm_desc& desc) {
   const RegisteredKernel* chosen = choose(registry, selection, desc);
   std::string text;
   for (const RegisteredKernel& entry : registry.kernels()) {
@@ -160,7 +170,8 @@ Status run_plan(const Plan& plan, const mxgemm_gemm_args* args, void* stream) {
     return {};
   }
   char message[kMessageCapacity] = "";
-  const int32_t code = plan.entry->kernel->run(&plan.desc, &resolved, stream, {message, sizeof(message)});
+  const int32_t code =
+      plan.entry->kernel->run(&plan.desc, &resolved, stream, {message, sizeof(message)});
   return code == MXGEMM_OK ? Status() : kernel_failure(*plan.entry, code, message);
 }
 

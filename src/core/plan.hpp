@@ -33,14 +33,17 @@ struct Plan {
 Status check_selection(const Registry& registry, const Selection& selection);
 
 // Why `entry` does not compute `desc` under `selection`, "" if it does.
-std::string refusal(const RegisteredKernel& entry, const mxgemm_gemm_desc& desc, const Selection& selection);
+std::string refusal(const RegisteredKernel& entry, const mxgemm_gemm_desc& desc,
+                    const Selection& selection);
 // Why a kernel cannot run on this machine under `isa`, "" if it can.
 std::string unavailable_reason(const RegisteredKernel& entry, const IsaLimit& isa);
 
 // desc has been checked and its device exists.
-Status make_plan(const Registry& registry, const Selection& selection, const mxgemm_gemm_desc& desc, Plan* plan);
+Status make_plan(const Registry& registry, const Selection& selection, const mxgemm_gemm_desc& desc,
+                 Plan* plan);
 // One line per kernel: id, then "chosen", "accepts" or why it refuses.
-std::string explain(const Registry& registry, const Selection& selection, const mxgemm_gemm_desc& desc);
+std::string explain(const Registry& registry, const Selection& selection,
+                    const mxgemm_gemm_desc& desc);
 
 // Checks args and runs.
 Status run_plan(const Plan& plan, const mxgemm_gemm_args* args, void* stream);

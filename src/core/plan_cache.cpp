@@ -11,7 +11,8 @@
 namespace mxgemm::internal {
 namespace {
 
-// More shapes than a model has layers times batch sizes in use at a time; a plan is a few hundred bytes.
+// More shapes than a model has layers times batch sizes in use at a time; a plan is a few hundred
+// bytes.
 constexpr size_t kCachedPlans = 512;
 
 // Keys are compared and hashed as bytes.
@@ -41,7 +42,8 @@ Status PlanCache::get(const mxgemm_gemm_desc& desc, std::shared_ptr<const Plan>*
       return {};
     }
   }
-  // Made without the lock: two threads may make the same plan, and the first to come back here keeps it.
+  // Made without the lock: two threads may make the same plan, and the first to come back here
+  // keeps it.
   Selection selection;
   MXGEMM_TRY(current_selection(nullptr, &selection));
   selection.isa = limit;
@@ -67,7 +69,8 @@ size_t PlanCache::size() {
 }
 
 PlanCache& plan_cache() {
-  static PlanCache* const cache = new PlanCache(kCachedPlans);  // never destroyed: threads may outlive main
+  static PlanCache* const cache =
+      new PlanCache(kCachedPlans);  // never destroyed: threads may outlive main
   return *cache;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of the one-shot call, by problem and ISA limit: no pointer is part of the key, so the cache is as small as the
-// number of shapes in use.
+// Plans of the one-shot call, by problem and ISA limit: no pointer is part of the key, so the cache
+// is as small as the number of shapes in use.
 #pragma once
 
 #include <cstddef>

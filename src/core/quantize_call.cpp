@@ -2,6 +2,7 @@
 #include "core/quantize_call.hpp"
 
 #include <cinttypes>
+#include <string>
 
 #include "base/require.hpp"
 #include "core/enums.hpp"
@@ -38,15 +39,18 @@ QuantizeOptions options_of(const mxgemm_quantize_desc& desc) {
   return options;
 }
 
-Status check_global_scale_argument(const mxgemm_quantize_desc& desc, const mxgemm_quantize_args& args, Region* region) {
+Status check_global_scale_argument(const mxgemm_quantize_desc& desc,
+                                   const mxgemm_quantize_args& args, Region* region) {
   const FormatInfo& format = *find_format(static_cast<Format>(desc.format));
   MXGEMM_REQUIRE(format.has_global_scale || args.global_scale == nullptr,
                  "args.global_scale is %p; it must be NULL, for %s has no global scale",
                  static_cast<void*>(args.global_scale), format.name);
-  if (args.global_scale == nullptr && (!format.has_global_scale || desc.global_scale_mode == MXGEMM_GLOBAL_SCALE_ONE)) {
+  if (args.global_scale == nullptr &&
+      (!format.has_global_scale || desc.global_scale_mode == MXGEMM_GLOBAL_SCALE_ONE)) {
     return {};
   }
-  return check_buffer(kNamesGlobalScale, args.global_scale, sizeof(float), sizeof(float), alignof(float), region);
+  return check_buffer(kNamesGlobalScale, args.global_scale, sizeof(float), sizeof(float),
+                      alignof(float), region);
 }
 
 struct QuantizeRegions {
@@ -60,12 +64,12 @@ Status resolve_quantize_args(const mxgemm_quantize_desc& desc, mxgemm_quantize_a
   const FormatInfo& format = *find_format(static_cast<Format>(desc.format));
   const int src_bits = find_format(static_cast<Format>(desc.format_src))->element_bits;
   QuantizeRegions regions;
-  MXGEMM_TRY(check_matrix(kNamesSrc, {desc.rows, desc.cols, src_bits}, args->src, args->src_bytes, &args->src_ld,
-                          &regions.src));
-  MXGEMM_TRY(check_matrix(kNamesQdata, {desc.rows, desc.cols, format.element_bits}, args->qdata, args->qdata_bytes,
-                          &args->qdata_ld, &regions.qdata));
-  MXGEMM_TRY(check_scales(kNamesScale, desc.scale_layout, desc.rows, desc.cols / format.block_size, args->scale,
-                          args->scale_bytes, &args->scale_ld, &regions.scale));
+  MXGEMM_TRY(check_matrix(kNamesSrc, {desc.rows, desc.cols, src_bits}, args->src, args->src_bytes,
+                          &args->src_ld, &regions.src));
+  MXGEMM_TRY(check_matrix(kNamesQdata, {desc.rows, desc.cols, format.element_bits}, args->qdata,
+                          args->qdata_bytes, &args->qdata_ld, &regions.qdata));
+  MXGEMM_TRY(check_scales(kNamesScale, desc.scale_layout, desc.rows, desc.cols / format.block_size,
+                          args->scale, args->scale_bytes, &args->scale_ld, &regions.scale));
   MXGEMM_TRY(check_global_scale_argument(desc, *args, &regions.global_scale));
   MXGEMM_TRY(check_disjoint(regions.qdata, regions.src));
   MXGEMM_TRY(check_disjoint(regions.scale, regions.src));
@@ -79,24 +83,28 @@ Status resolve_quantize_args(const mxgemm_quantize_desc& desc, mxgemm_quantize_a
 
 Status apply_preset(int32_t preset, mxgemm_quantize_desc* desc) {
   MXGEMM_TRY(check_not_null("desc", desc));
-  MXGEMM_TRY(check_struct_size("desc.struct_size", desc->struct_size, sizeof(*desc), "mxgemm_quantize_desc"));
+  MXGEMM_TRY(check_struct_size("desc.struct_size", desc->struct_size, sizeof(*desc),
+                               "mxgemm_quantize_desc"));
   MXGEMM_TRY(check_preset("preset", preset));
   MXGEMM_TRY(check_format("desc.format", desc->format, kBlockScaledFormats));
   const bool is_nvf4 = desc->format == MXGEMM_NVF4;
-  MXGEMM_REQUIRE(!is_nvf4 || preset != MXGEMM_PRESET_OCP,
-                 "preset is 1 (ocp); it must not be with desc.format nvf4, which is no OCP MX format");
+  MXGEMM_REQUIRE(
+      !is_nvf4 || preset != MXGEMM_PRESET_OCP,
+      "preset is 1 (ocp); it must not be with desc.format nvf4, which is no OCP MX format");
   desc->scale_rule = MXGEMM_SCALE_RULE_DEFAULT;
   desc->nonfinite = preset == MXGEMM_PRESET_CUDA ? MXGEMM_NONFINITE_SATURATE : MXGEMM_NONFINITE_NAN;
   desc->min_block_scale = is_nvf4 && preset == MXGEMM_PRESET_TORCHAO ? kTorchaoMinBlockScale : 0.0f;
   if (!is_nvf4 && preset != MXGEMM_PRESET_DEFAULT) {
-    desc->scale_rule = preset == MXGEMM_PRESET_CUDA ? MXGEMM_SCALE_RULE_RCEIL : MXGEMM_SCALE_RULE_FLOOR;
+    desc->scale_rule =
+        preset == MXGEMM_PRESET_CUDA ? MXGEMM_SCALE_RULE_RCEIL : MXGEMM_SCALE_RULE_FLOOR;
   }
   return {};
 }
 
 Status check_quantize_desc(const mxgemm_quantize_desc* desc) {
   MXGEMM_TRY(check_not_null("desc", desc));
-  MXGEMM_TRY(check_struct_size("desc.struct_size", desc->struct_size, sizeof(*desc), "mxgemm_quantize_desc"));
+  MXGEMM_TRY(check_struct_size("desc.struct_size", desc->struct_size, sizeof(*desc),
+                               "mxgemm_quantize_desc"));
   MXGEMM_REQUIRE(desc->reserved == 0, "desc.reserved is %" PRIu32 "; it must be 0", desc->reserved);
   MXGEMM_TRY(check_device_kind("desc.device_kind", desc->device_kind));
   MXGEMM_TRY(check_format("desc.format_src", desc->format_src, kPlainFormats));
@@ -113,28 +121,33 @@ Status check_quantize_desc(const mxgemm_quantize_desc* desc) {
   uint64_t bytes = 0;
   MXGEMM_TRY(qdata_bytes(format, "desc.rows", desc->rows, "desc.cols", desc->cols, &bytes));
   MXGEMM_TRY(qdata_bytes(format_src, "desc.rows", desc->rows, "desc.cols", desc->cols, &bytes));
-  MXGEMM_TRY(scale_bytes(format, desc->scale_layout, "desc.rows", desc->rows, "desc.cols", desc->cols, &bytes));
-  return check_quantize_options(options_of(*desc));
+  MXGEMM_TRY(scale_bytes(format, desc->scale_layout, "desc.rows", desc->rows, "desc.cols",
+                         desc->cols, &bytes));
+  const Status options = check_quantize_options(options_of(*desc));
+  return options.ok() ? options : Status(options.code(), "desc." + options.message());
 }
 
 Status run_quantize(const mxgemm_quantize_desc& desc, const mxgemm_quantize_args* args) {
   MXGEMM_TRY(check_not_null("args", args));
-  MXGEMM_TRY(check_struct_size("args.struct_size", args->struct_size, sizeof(*args), "mxgemm_quantize_args"));
+  MXGEMM_TRY(check_struct_size("args.struct_size", args->struct_size, sizeof(*args),
+                               "mxgemm_quantize_args"));
   MXGEMM_REQUIRE(args->reserved == 0, "args.reserved is %" PRIu32 "; it must be 0", args->reserved);
   mxgemm_quantize_args resolved = *args;
   MXGEMM_TRY(resolve_quantize_args(desc, &resolved));
   IsaLimit limit;
   MXGEMM_TRY(isa_limit(&limit));
-  MXGEMM_TRY(prepare_threads());
+  MXGEMM_TRY(check_threads());
   QuantizeBuffers buffers;
   buffers.src = resolved.src;
   buffers.src_ld = resolved.src_ld;
   buffers.qdata = static_cast<uint8_t*>(resolved.qdata);
-  buffers.qdata_row_bytes = resolved.qdata_ld * find_format(static_cast<Format>(desc.format))->element_bits / 8;
+  buffers.qdata_row_bytes =
+      resolved.qdata_ld * find_format(static_cast<Format>(desc.format))->element_bits / 8;
   buffers.scale = resolved.scale;
   buffers.scale_ld = resolved.scale_ld;
   buffers.global_scale = resolved.global_scale;
-  return quantize(options_of(desc), buffers, cpu::quantize_row_kernels(limit.isa), cpu::parallel_for());
+  return quantize(options_of(desc), buffers, cpu::quantize_row_kernels(limit.isa),
+                  cpu::parallel_for());
 }
 
 }  // namespace mxgemm::internal

@@ -19,20 +19,22 @@ Registry::Registry(std::span<const mxgemm_kernel> cpu_kernels) {
 }
 
 const Registry& Registry::instance() {
-  static const Registry* const registry = new Registry(cpu::kernels());  // never destroyed: plans point into it
+  static const Registry* const registry =
+      new Registry(cpu::kernels());  // never destroyed: plans point into it
   return *registry;
 }
 
 Status Registry::at(int32_t index, const RegisteredKernel** entry) const {
   MXGEMM_REQUIRE(index >= 0 && static_cast<size_t>(index) < kernels_.size(),
-                 "index is %d; it must be at least 0 and below mxgemm_kernel_count, %zu", index, kernels_.size());
+                 "index is %d; it must be at least 0 and below mxgemm_kernel_count, %zu", index,
+                 kernels_.size());
   *entry = &kernels_[static_cast<size_t>(index)];
   return {};
 }
 
 const RegisteredKernel* Registry::find(std::string_view id) const {
-  const auto found =
-      std::find_if(kernels_.begin(), kernels_.end(), [id](const RegisteredKernel& entry) { return entry.id == id; });
+  const auto found = std::find_if(kernels_.begin(), kernels_.end(),
+                                  [id](const RegisteredKernel& entry) { return entry.id == id; });
   return found == kernels_.end() ? nullptr : &*found;
 }
 

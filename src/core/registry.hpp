@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every GEMM kernel that the library knows, best first per device kind, behind the one contract of plugin/plugin_abi.h.
+// Every GEMM kernel that the library knows, best first per device kind, behind the one contract of
+// plugin/plugin_abi.h.
 #pragma once
 
 #include <cstdint>

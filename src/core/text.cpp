@@ -9,8 +9,8 @@
 namespace mxgemm::internal {
 
 Status write_text(std::string_view text, char* buffer, size_t capacity, size_t* needed) {
-  MXGEMM_REQUIRE(buffer != nullptr || capacity == 0, "buffer is NULL; it may be only if capacity is 0, which is %zu",
-                 capacity);
+  MXGEMM_REQUIRE(buffer != nullptr || capacity == 0,
+                 "buffer is NULL; it may be only if capacity is 0, which is %zu", capacity);
   if (needed != nullptr) {
     *needed = text.size() + 1;
   }

@@ -9,7 +9,8 @@
 
 namespace mxgemm::internal {
 
-// Copies `text`, truncated where it must be, with its terminating zero; *needed (may be null) receives the full size.
+// Copies `text`, truncated where it must be, with its terminating zero; *needed (may be null)
+// receives the full size.
 Status write_text(std::string_view text, char* buffer, size_t capacity, size_t* needed);
 
 // Copies `text` into a fixed array, truncated where it must be, and zeroes the rest.
