@@ -54,7 +54,7 @@ constexpr FormatInfo kFormats[] = {
 };
 
 // nullptr for kNone and for values that are no format.
-MXGEMM_FORMAT_FN const FormatInfo* find_format(Format format) {
+MXGEMM_HOST_FORMAT_FN const FormatInfo* find_format(Format format) {
   for (const FormatInfo& info : kFormats) {
     if (info.format == format) {
       return &info;
@@ -63,13 +63,13 @@ MXGEMM_FORMAT_FN const FormatInfo* find_format(Format format) {
   return nullptr;
 }
 
-MXGEMM_FORMAT_FN bool is_block_scaled(Format format) {
+MXGEMM_HOST_FORMAT_FN bool is_block_scaled(Format format) {
   const FormatInfo* info = find_format(format);
   return info != nullptr && info->scale_type != ScaleType::kNone;
 }
 
 // Name of a format for messages, "none" for kNone.
-MXGEMM_FORMAT_FN const char* format_name(Format format) {
+MXGEMM_HOST_FORMAT_FN const char* format_name(Format format) {
   const FormatInfo* info = find_format(format);
   return info != nullptr ? info->name : format == Format::kNone ? "none" : "unknown";
 }

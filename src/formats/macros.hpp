@@ -11,3 +11,6 @@
 // the one that the linker keeps for everybody (tests/abi checks that no ISA object defines a weak
 // symbol).
 #define MXGEMM_FORMAT_FN MXGEMM_HOST_DEVICE static constexpr
+
+// For functions that read a table: device code has no access to host constants.
+#define MXGEMM_HOST_FORMAT_FN static constexpr
