@@ -1,7 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # mxgemm_add_test(<name> SOURCES <files> LIBS <targets> [LABELS <labels>]): one GoogleTest binary that is one CTest test.
 # The source tree's tests/ folder is an include directory, so that tests share code as "support/….hpp".
-find_package(GTest REQUIRED)
+if(CMAKE_CROSSCOMPILING)
+  # Debian's GoogleTest library is for this machine; its sources (package googletest) build for any.
+  set(MXGEMM_GOOGLETEST_SOURCE /usr/src/googletest/googletest CACHE PATH "GoogleTest's sources, for cross builds")
+  set(INSTALL_GTEST OFF CACHE BOOL "" FORCE)
+  add_subdirectory(${MXGEMM_GOOGLETEST_SOURCE} ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
+  foreach(library gtest gtest_main)
+    target_compile_options(${library} PRIVATE -w)  # not our code
+    if(NOT TARGET GTest::${library})
+      add_library(GTest::${library} ALIAS ${library})
+    endif()
+  endforeach()
+else()
+  find_package(GTest REQUIRED)
+endif()
 
 function(mxgemm_add_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS;LABELS" ${ARGN})
@@ -13,5 +26,9 @@ function(mxgemm_add_test name)
   add_test(NAME ${name} COMMAND ${name})
   if(arg_LABELS)
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
+  endif()
+  if(CMAKE_CROSSCOMPILING)  # see tests/support/test_size.hpp
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT_MODIFICATION MXGEMM_TEST_QUICK=set:1
+                 MXGEMM_TEST_EMULATED=set:1)
   endif()
 endfunction()

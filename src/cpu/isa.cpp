@@ -26,9 +26,10 @@ struct Feature {
 
 // Everything that the flags of the level's object library let the compiler emit.
 constexpr Feature kAvx2Features[] = {
-    {"avx", &CpuWords::leaf1_ecx, 28},  {"fma", &CpuWords::leaf1_ecx, 12},
-    {"f16c", &CpuWords::leaf1_ecx, 29}, {"avx2", &CpuWords::leaf7_ebx, 5},
-    {"bmi1", &CpuWords::leaf7_ebx, 3},  {"bmi2", &CpuWords::leaf7_ebx, 8},
+    {"avx", &CpuWords::leaf1_ecx, 28},
+    {"fma", &CpuWords::leaf1_ecx, 12},
+    {"f16c", &CpuWords::leaf1_ecx, 29},
+    {"avx2", &CpuWords::leaf7_ebx, 5},
 };
 constexpr Feature kAvx512Features[] = {
     {"avx512f", &CpuWords::leaf7_ebx, 16},    {"avx512dq", &CpuWords::leaf7_ebx, 17},

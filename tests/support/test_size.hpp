@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Size of a test that takes long. MXGEMM_TEST_QUICK=1 is set where a test runs many times slower
-// than usual, under an emulator of another processor.
+// Where the tests run. CTest sets both variables in cross builds, whose programs an emulator runs.
 #pragma once
 
 #include <cstdlib>
 
 namespace mxgemm::test {
 
+inline bool is_set(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text != nullptr && *text != '\0' && *text != '0';
+}
+
+// MXGEMM_TEST_QUICK=1: everything runs many times slower than usual, so that tests which take long
+// take smaller sizes.
 inline bool quick() {
-  static const bool value = [] {
-    const char* text = std::getenv("MXGEMM_TEST_QUICK");
-    return text != nullptr && *text != '\0' && *text != '0';
-  }();
-  return value;
+  return is_set("MXGEMM_TEST_QUICK");
 }
 
 template <typename T>
 T test_size(T whole, T small) {
   return quick() ? small : whole;
+}
+
+// MXGEMM_TEST_EMULATED=1: what the emulator itself cannot do is not tested.
+inline bool emulated() {
+  return is_set("MXGEMM_TEST_EMULATED");
 }
 
 }  // namespace mxgemm::test
