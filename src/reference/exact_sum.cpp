@@ -109,6 +109,13 @@ bool ExactSum::bit(int index) const {
   return index >= 0 && (limbs_[static_cast<size_t>(index) / 64] >> (index % 64) & 1) != 0;
 }
 
+uint64_t ExactSum::word_at(int index) const {
+  const auto limb = static_cast<size_t>(index / 64);
+  const int shift = index % 64;
+  const uint64_t high = shift != 0 && limb + 1 < kLimbs ? limbs_[limb + 1] << (64 - shift) : 0;
+  return limbs_[limb] >> shift | high;
+}
+
 bool ExactSum::any_bit_below(int index) const {
   for (int limb = 0; 64 * limb < index; ++limb) {
     const int kept = index - 64 * limb;
@@ -127,10 +134,7 @@ double ExactSum::rounded(int precision, int lowest_exponent) const {
   }
   const int unit = top - precision + 1 < lowest_exponent ? lowest_exponent : top - precision + 1;
   const int lowest_bit = unit - kLowestExponent;
-  uint64_t mantissa = 0;
-  for (int exponent = top; exponent >= unit; --exponent) {
-    mantissa = mantissa << 1 | (bit(exponent - kLowestExponent) ? 1 : 0);
-  }
+  uint64_t mantissa = top < unit ? 0 : word_at(lowest_bit);
   const bool half = bit(lowest_bit - 1);
   if (half && ((mantissa & 1) != 0 || any_bit_below(lowest_bit - 1))) {
     ++mantissa;

@@ -43,6 +43,8 @@ class ExactSum {
   double rounded(int precision, int lowest_exponent) const;
   bool bit(int index) const;
   bool any_bit_below(int index) const;
+  // The 64 bits from `index` on.
+  uint64_t word_at(int index) const;
 
   std::array<uint64_t, kLimbs> limbs_{};  // lowest first
 };
