@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the consumer tests share: the build under test, and commands in a clean environment."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+
+SKIPPED = 77
+HERE = pathlib.Path(__file__).resolve().parent
+# All that library and program may need at run time; the loader's own name differs by architecture.
+SYSTEM_LIBRARIES = ("libc.so.", "libm.so.", "libstdc++.so.", "libgcc_s.so.", "ld-linux")
+
+
+@dataclass(frozen=True)
+class Build:
+    """The build under test."""
+
+    source_dir: pathlib.Path
+    build_dir: pathlib.Path
+    work_dir: pathlib.Path
+    cmake: str
+    cc: str
+    cxx: str
+    launcher: str
+    version: str
+    werror: str
+
+    @property
+    def prefix(self) -> pathlib.Path:
+        """The installation, where it has been moved to."""
+        return self.work_dir / "moved" / "prefix"
+
+    def fresh(self, name: str) -> pathlib.Path:
+        """An empty folder of that name."""
+        folder = self.work_dir / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
+
+
+def clean_environment(**extra: str) -> dict[str, str]:
+    """The environment without what could help a consumer find mxgemm by accident."""
+    hidden = ("MXGEMM_", "PYTHON", "LD_LIBRARY_PATH", "CMAKE_PREFIX_PATH", "PKG_CONFIG_PATH")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+    return kept | extra
+
+
+def run(*command: str | pathlib.Path, cwd: pathlib.Path | None = None, **extra: str) -> str:
+    """Runs a command, prints it and its output, and returns the output."""
+    words = [str(word) for word in command]
+    print("+", *words, flush=True)
+    done = subprocess.run(
+        words, cwd=cwd, env=clean_environment(**extra), capture_output=True, text=True, check=False
+    )
+    sys.stdout.write(done.stdout)
+    sys.stderr.write(done.stderr)
+    if done.returncode != 0:
+        sys.exit(f"exit code {done.returncode}: {' '.join(words)}")
+    return done.stdout
+
+
+def require(condition: bool, message: str) -> None:
+    if not condition:
+        sys.exit(f"FAILED: {message}")
+
+
+def require_tool(name: str) -> None:
+    if shutil.which(name) is None:
+        print(f"SKIPPED: {name} is not installed")
+        sys.exit(SKIPPED)
+
+
+def check_needed(binary: pathlib.Path) -> None:
+    """The file must need system libraries and libmxgemm only, or it would not run elsewhere."""
+    if shutil.which("readelf") is None:
+        print("not checked, readelf is not installed: what the file is linked with")
+        return
+    dynamic = run("readelf", "--dynamic", "--wide", binary)
+    needed = [line.split("[")[1].rstrip("]") for line in dynamic.splitlines() if "(NEEDED)" in line]
+    strangers = [name for name in needed if not name.startswith((*SYSTEM_LIBRARIES, "libmxgemm."))]
+    require(needed != [], f"{binary} names no needed library")
+    require(not strangers, f"{binary} needs {', '.join(strangers)}")
+
+
+def build_with_cmake(build: Build, name: str, *options: str) -> pathlib.Path:
+    """Configures and builds tests/consumer/<name>; returns its build folder."""
+    folder = build.fresh(name)
+    launchers = [
+        f"-DCMAKE_{language}_COMPILER_LAUNCHER={build.launcher}" for language in ("C", "CXX")
+    ]
+    compilers = [f"-DCMAKE_C_COMPILER={build.cc}", f"-DCMAKE_CXX_COMPILER={build.cxx}"]
+    source = HERE / name.removesuffix("_of_wheel")
+    run(build.cmake, "-S", source, "-B", folder, *compilers, *launchers, *options)
+    run(build.cmake, "--build", folder, "--parallel", "2")
+    return folder
+
+
+def check_output(output: str, build: Build) -> None:
+    require(f"mxgemm {build.version} on " in output, "the consumer prints another version")
