@@ -187,7 +187,7 @@ def dequantize(
     format = plain_format(dtype, "dtype")
     result = np.empty(tensor.shape, DTYPES[format]) if out is None else ndarray(out, "out")
     if out is not None:
-        check_output(result, format)
+        check_dtype(result, "out", (format,))
     rows = output_rows(result, "out", tensor.shape)
     operand, keep = operand_of(tensor, "q")
     _native.call(
@@ -207,13 +207,6 @@ def dequantize(
     )
     del keep
     return result
-
-
-def check_output(array: Array, format: str) -> None:
-    if array.dtype != DTYPES[format] and not (format == "bf16" and array.dtype == np.uint16):
-        raise InvalidArgument(
-            f"out has dtype {array.dtype}; for {format} it must be {DTYPES[format]}"
-        )
 
 
 def _tensor(value: object, name: str) -> QuantizedTensor:
