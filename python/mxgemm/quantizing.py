@@ -17,6 +17,7 @@ from .arrays import (
     Array,
     as_bytes,
     block_format,
+    check_dtype,
     enum_value,
     flat_bytes,
     float32,
