@@ -225,7 +225,7 @@ def input_rows(array: Array, name: str) -> Rows:
         return _rows_of(array, array.shape[-1])
     ld = _row_stride(array)
     if ld is None:
-        array = np.ascontiguousarray(array)
+        array = array.copy(order="C")  # always a copy: a contiguous array may be misaligned
         ld = array.shape[-1]
     return _rows_of(array, ld)
 

@@ -179,11 +179,10 @@ def _set_bias(desc: _native.GemmDesc, args: _native.GemmArgs, bias: Array, forma
         raise InvalidArgument(
             f"bias has shape {array.shape}; it must be ({desc.n},), one per row of b"
         )
-    array = np.ascontiguousarray(array)
     desc.format_bias = _native.FORMATS[format]
-    args.bias = array.ctypes.data if array.size else None
-    args.bias_bytes = array.nbytes
-    return (array,)
+    source = input_rows(array, "bias")
+    args.bias, args.bias_bytes = source.pointer, source.nbytes
+    return (source.array,)
 
 
 def _set_c(
