@@ -83,7 +83,9 @@ def pack(codes: np.ndarray, fmt: Format) -> np.ndarray:
 def unpack(qdata: np.ndarray, fmt: Format) -> np.ndarray:
     if not fmt.packed:
         return qdata
-    return np.stack([qdata & 15, qdata >> 4], axis=-1).reshape(*qdata.shape[:-1], -1)
+    return np.stack([qdata & 15, qdata >> 4], axis=-1).reshape(
+        *qdata.shape[:-1], 2 * qdata.shape[-1]
+    )
 
 
 # ---- scales
