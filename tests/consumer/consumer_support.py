@@ -24,7 +24,7 @@ class Build:
     cmake: str
     cc: str
     cxx: str
-    launcher: str
+    ccache: str
     version: str
     werror: str
 
@@ -35,10 +35,20 @@ class Build:
 
     def fresh(self, name: str) -> pathlib.Path:
         """An empty folder of that name."""
-        folder = self.work_dir / name
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        return folder
+        return emptied(self.work_dir / name)
+
+    def fresh_sibling(self, name: str) -> pathlib.Path:
+        """An empty folder beside the build folder, for builds of mxgemm itself.
+
+        ccache sees paths relative to the build folder, so only there it finds what is compiled.
+        """
+        return emptied(self.build_dir.with_name(f"{self.build_dir.name}-{name}"))
+
+
+def emptied(folder: pathlib.Path) -> pathlib.Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
 
 
 def clean_environment(**extra: str) -> dict[str, str]:
@@ -85,17 +95,11 @@ def check_needed(binary: pathlib.Path) -> None:
     require(not strangers, f"{binary} needs {', '.join(strangers)}")
 
 
-def build_with_cmake(build: Build, name: str, *options: str) -> pathlib.Path:
-    """Configures and builds tests/consumer/<name>; returns its build folder."""
-    folder = build.fresh(name)
-    launchers = [
-        f"-DCMAKE_{language}_COMPILER_LAUNCHER={build.launcher}" for language in ("C", "CXX")
-    ]
+def build_with_cmake(build: Build, name: str, folder: pathlib.Path, *options: str) -> None:
+    """Configures and builds tests/consumer/<name> in `folder`."""
     compilers = [f"-DCMAKE_C_COMPILER={build.cc}", f"-DCMAKE_CXX_COMPILER={build.cxx}"]
-    source = HERE / name.removesuffix("_of_wheel")
-    run(build.cmake, "-S", source, "-B", folder, *compilers, *launchers, *options)
+    run(build.cmake, "-S", HERE / name, "-B", folder, *compilers, *options)
     run(build.cmake, "--build", folder, "--parallel", "2")
-    return folder
 
 
 def check_output(output: str, build: Build) -> None:

@@ -61,7 +61,8 @@ def test_program(build: Build) -> None:
 
 
 def test_find_package(build: Build) -> None:
-    folder = build_with_cmake(build, "find_package", f"-DCMAKE_PREFIX_PATH={build.prefix}")
+    folder = build.fresh("find_package")
+    build_with_cmake(build, "find_package", folder, f"-DCMAKE_PREFIX_PATH={build.prefix}")
     check_output(run(folder / "consumer"), build)
     # A package of another minor version must not be taken.
     cache = folder / "CMakeCache.txt"
@@ -78,12 +79,13 @@ def test_find_package(build: Build) -> None:
 
 
 def test_add_subdirectory(build: Build) -> None:
-    folder = build_with_cmake(
-        build,
-        "add_subdirectory",
-        f"-DMXGEMM_SOURCE_DIR={build.source_dir}",
-        f"-DMXGEMM_WERROR={build.werror}",
-    )
+    folder = build.fresh_sibling("add_subdirectory")
+    options = [f"-DMXGEMM_SOURCE_DIR={build.source_dir}", f"-DMXGEMM_WERROR={build.werror}"]
+    if not build.ccache.endswith("NOTFOUND"):
+        launcher = f"{build.cmake};-E;env;CCACHE_BASEDIR={build.source_dir};CCACHE_NOHASHDIR=1;"
+        launcher += build.ccache
+        options += [f"-DCMAKE_{name}_COMPILER_LAUNCHER={launcher}" for name in ("C", "CXX")]
+    build_with_cmake(build, "add_subdirectory", folder, "-G", "Ninja", *options)
     programs = list(folder.rglob("consumer"))
     check_output(run(next(path for path in programs if path.is_file())), build)
     require(not list(folder.rglob("*_test")), "mxgemm's tests are built inside another project")
@@ -91,6 +93,7 @@ def test_add_subdirectory(build: Build) -> None:
     run(build.cmake, "--install", folder, "--prefix", folder / "prefix")
     installed = [path.name for path in (folder / "prefix").rglob("*") if path.is_file()]
     require(installed == ["consumer"], f"the outer project installs {installed}")
+    shutil.rmtree(folder)
 
 
 def test_pkg_config(build: Build) -> None:
@@ -135,7 +138,7 @@ def main() -> None:
     parser.add_argument("kind", choices=TESTS)
     for name in ("source-dir", "build-dir", "work-dir"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
-    for name in ("cmake", "cc", "cxx", "launcher", "version", "werror"):
+    for name in ("cmake", "cc", "cxx", "ccache", "version", "werror"):
         parser.add_argument(f"--{name}", required=True)
     options = vars(parser.parse_args())
     kind = options.pop("kind")

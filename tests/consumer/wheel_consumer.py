@@ -8,6 +8,7 @@ site-packages.
 import importlib.util
 import pathlib
 import platform
+import shutil
 import sys
 import sysconfig
 import zipfile
@@ -33,14 +34,12 @@ def require_modules() -> None:
 
 
 def make_wheel(build: Build) -> pathlib.Path:
-    folder = build.fresh("wheel")
+    folder, compiled = build.fresh("wheel"), build.fresh_sibling("wheel")
     settings = {
-        "build-dir": folder / "build",
+        "build-dir": compiled,
         "cmake.define.MXGEMM_WERROR": build.werror,
         "cmake.define.CMAKE_C_COMPILER": build.cc,
         "cmake.define.CMAKE_CXX_COMPILER": build.cxx,
-        "cmake.define.CMAKE_C_COMPILER_LAUNCHER": build.launcher,
-        "cmake.define.CMAKE_CXX_COMPILER_LAUNCHER": build.launcher,
     }
     options = [f"--config-settings={name}={value}" for name, value in settings.items()]
     options += ["--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check"]
@@ -51,6 +50,7 @@ def make_wheel(build: Build) -> pathlib.Path:
     )
     wheels = list((folder / "dist").iterdir())
     require(len(wheels) == 1, f"pip made {[path.name for path in wheels]}")
+    shutil.rmtree(compiled)
     return wheels[0]
 
 
@@ -109,5 +109,6 @@ def test_wheel(build: Build) -> None:
     installed = pathlib.Path(cmake_dir).parents[2]
     check_needed(installed / "bin" / "mxgemm")
     check_needed(next((installed / "lib").glob("libmxgemm.so*")))
-    folder = build_with_cmake(build, "find_package_of_wheel", f"-Dmxgemm_DIR={cmake_dir}")
+    folder = build.fresh("find_package_of_wheel")
+    build_with_cmake(build, "find_package", folder, f"-Dmxgemm_DIR={cmake_dir}")
     check_output(run(folder / "consumer"), build)
