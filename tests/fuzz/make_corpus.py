@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the corpus of the fuzzers beside itself; run again where a case is added.
 
-A file whose name begins with ok_ must be taken by its parser, every other one refused (replay_test.cpp).
+A file whose name begins with ok_ must be taken by its parser, every other one refused
+(replay_test.cpp).
 """
 
 import json
@@ -29,11 +30,29 @@ def pairs(*members):
 def safetensors_cases():
     u8 = tensor("U8", [4], 0, 4)
     all_types = {
-        "BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "U8": 8, "I8": 8, "F8_E5M2": 8,
-        "F8_E4M3": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "I16": 16, "U16": 16,
-        "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "C64": 64, "F64": 64, "I64": 64,
+        "BOOL": 8,
+        "F4": 4,
+        "F6_E2M3": 6,
+        "F6_E3M2": 6,
+        "U8": 8,
+        "I8": 8,
+        "F8_E5M2": 8,
+        "F8_E4M3": 8,
+        "F8_E8M0": 8,
+        "F8_E4M3FNUZ": 8,
+        "F8_E5M2FNUZ": 8,
+        "I16": 16,
+        "U16": 16,
+        "F16": 16,
+        "BF16": 16,
+        "I32": 32,
+        "U32": 32,
+        "F32": 32,
+        "C64": 64,
+        "F64": 64,
+        "I64": 64,
         "U64": 64,
-    }  # fmt: skip
+    }
     every, at = {}, 0
     for name, bits in all_types.items():
         every[name] = tensor(name, [2, 4], at, at + bits)
@@ -68,11 +87,15 @@ def safetensors_cases():
         "gap": safetensors_text({"a": u8, "b": tensor("U8", [1], 5, 6)}, b"abcdef"),
         "gap_at_start": safetensors_text({"a": tensor("U8", [4], 1, 5)}, b"abcde"),
         "out_of_range": safetensors_text({"a": tensor("U8", [9], 0, 9)}, b"abcd"),
-        "long_then_short": safetensors_text({"a": tensor("U8", [90], 0, 90), "b": tensor("U8", [1], 5, 6)}, b"abcd"),
+        "long_then_short": safetensors_text(
+            {"a": tensor("U8", [90], 0, 90), "b": tensor("U8", [1], 5, 6)}, b"abcd"
+        ),
         "backwards": safetensors_text({"a": tensor("U8", [4], 4, 0)}, b"abcd"),
         "wrong_span": safetensors_text({"a": tensor("F32", [4], 0, 4)}, b"abcd"),
         "negative_dimension": safetensors_text({"a": tensor("U8", [-1, -4], 0, 4)}, b"abcd"),
-        "overflowing_shape": safetensors_text({"a": tensor("U8", [2**32, 2**32, 4], 0, 4)}, b"abcd"),
+        "overflowing_shape": safetensors_text(
+            {"a": tensor("U8", [2**32, 2**32, 4], 0, 4)}, b"abcd"
+        ),
         "overflow_times_zero": safetensors_text({"a": tensor("U8", [2**62, 2**62, 0], 0, 0)}),
         "dimension_2_64": safetensors_text({"a": tensor("U8", [2**64 - 1], 0, 4)}, b"abcd"),
         "fraction": safetensors_text({"a": tensor("U8", [4.0], 0, 4)}, b"abcd"),
@@ -88,12 +111,18 @@ def safetensors_cases():
         "no_shape": safetensors_text({"a": {"dtype": "U8", "data_offsets": [0, 4]}}, b"abcd"),
         "no_offsets": safetensors_text({"a": {"dtype": "U8", "shape": [4]}}, b"abcd"),
         "twice": safetensors_text(pairs(("a", u8), ("a", u8)), b"abcd"),
-        "twice_inside": safetensors_text(b'{"a":{"dtype":"U8","dtype":"U8","shape":[4],"data_offsets":[0,4]}}', b"abcd"),
+        "twice_inside": safetensors_text(
+            b'{"a":{"dtype":"U8","dtype":"U8","shape":[4],"data_offsets":[0,4]}}', b"abcd"
+        ),
         "deep": safetensors_text(b'{"a":' + b"[" * 100 + b"]" * 100 + b"}"),
         "very_deep": safetensors_text(b'{"a":' + b"[" * 4000),
         "deep_objects": safetensors_text(b'{"a":' * 100 + b"1" + b"}" * 100),
-        "not_utf8": safetensors_text(b'{"\xff\xfe":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}', b"abcd"),
-        "lone_surrogate": safetensors_text(b'{"\\ud800":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}', b"abcd"),
+        "not_utf8": safetensors_text(
+            b'{"\xff\xfe":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}', b"abcd"
+        ),
+        "lone_surrogate": safetensors_text(
+            b'{"\\ud800":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}', b"abcd"
+        ),
         "dotdot": safetensors_text({"../../etc/passwd": u8}, b"abcd"),
         "control_in_name": safetensors_text({"a\x1b[2J": u8}, b"abcd"),
         "nul_in_name": safetensors_text({"a\x00b": u8}, b"abcd"),
@@ -101,7 +130,7 @@ def safetensors_cases():
         "metadata_list": safetensors_text({"a": u8, "__metadata__": []}, b"abcd"),
         "huge_number": safetensors_text(b'{"a":1e999}'),
         "tensor_is_null": safetensors_text({"a": None}),
-    }  # fmt: skip
+    }
 
 
 def index_cases():
@@ -162,7 +191,9 @@ def npy_cases():
         "ok_fortran": npy_text(header(order="True"), bytes(24)),
         "ok_big_endian": npy_text(header(">f4"), bytes(24)),
         "ok_double_quotes": npy_text(header().replace("'", '"'), bytes(24)),
-        "ok_other_order": npy_text("{'shape':(2,3),'fortran_order':False,'descr':'<f4'}", bytes(24)),
+        "ok_other_order": npy_text(
+            "{'shape':(2,3),'fortran_order':False,'descr':'<f4'}", bytes(24)
+        ),
         "empty": b"",
         "magic_only": b"\x93NUMPY",
         "not_npy": b"PK\x03\x04" + bytes(30),
@@ -173,7 +204,9 @@ def npy_cases():
         "header_too_long": npy_text(header() + " " * 10000, bytes(24)),
         "truncated": good[:-1],
         "trailing": good + b"x",
-        "records": npy_text("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", bytes(8)),
+        "records": npy_text(
+            "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", bytes(8)
+        ),
         "object": npy_text(header("|O"), bytes(24)),
         "no_order_mark": npy_text(header("f4"), bytes(24)),
         "long_double": npy_text(header("<f16"), bytes(96)),
@@ -188,17 +221,23 @@ def npy_cases():
         "no_comma": npy_text(header(shape="(2 3)"), bytes(24)),
         "rank_65": npy_text(header(shape="(" + "1," * 65 + ")"), bytes(4)),
         "order_1": npy_text(header(order="1"), bytes(24)),
-        "twice": npy_text("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)),
-        "unknown_key": npy_text("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'x': 1}", bytes(24)),
+        "twice": npy_text(
+            "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)
+        ),
+        "unknown_key": npy_text(
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'x': 1}", bytes(24)
+        ),
         "missing_key": npy_text("{'descr': '<f4', 'shape': (2, 3)}", bytes(24)),
         "open_string": npy_text("{'descr': '<f4", bytes(24)),
-        "escape": npy_text("{'descr': '<f\\x34', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)),
+        "escape": npy_text(
+            "{'descr': '<f\\x34', 'fortran_order': False, 'shape': (2, 3)}", bytes(24)
+        ),
         "text_after": npy_text(header() + "x", bytes(24)),
         "not_ascii": npy_text(header("<f4\xff\xfe"), bytes(24)),
         "call": npy_text("__import__('os').system('true')", bytes(24)),
         "no_brace": npy_text("'descr': '<f4'", bytes(24)),
         "nul": npy_text("{\0}", bytes(24)),
-    }  # fmt: skip
+    }
     return cases
 
 
