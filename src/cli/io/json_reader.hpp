@@ -18,8 +18,9 @@ using internal::Status;
 // The files we read nest 4 deep; unknown members may nest deeper, but nothing sane nests like this.
 constexpr int kMaxJsonDepth = 32;
 // A value takes about 40 bytes here and 2 in the text: without a limit the longest header of
-// safetensors (100 MB) would take gigabytes. It is enough for a million tensors.
-constexpr size_t kMaxJsonValues = 10'000'000;
+// safetensors (100 MB) would take gigabytes. Half a million tensors fit; the largest checkpoints
+// have a fifth of that.
+constexpr size_t kMaxJsonValues = 4'000'000;
 
 struct JsonMember;
 
