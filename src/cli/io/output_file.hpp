@@ -37,14 +37,17 @@ class OutputFile {
   // Any order; a range is written once.
   Status write_at(uint64_t offset, const void* data, uint64_t size);
 
-  // Brings the files to the disk, then gives all of them their names. Where that fails none has its
+  // Brings the content to the disk and closes the file: for many files that wait to be published
+  // together.
+  Status complete();
+
+  // Completes the files, then gives all of them their names. Where that fails none has its
   // name: those already renamed are removed.
   static Status publish(std::span<OutputFile* const> files);
 
  private:
   OutputFile(std::string path, std::string temporary, int descriptor,
              std::unique_ptr<TrackedFile> tracked);
-  Status sync();
   Status rename_to_path();
 
   std::string path_;

@@ -66,6 +66,7 @@ Status SafetensorsWriter::finish(OutputFile** file) {
     return {StatusCode::kInternal, file_->path() + ": " + std::to_string(written_) + " of " +
                                        std::to_string(data_bytes_) + " bytes written"};
   }
+  MXGEMM_TRY(file_->complete());
   *file = file_.get();
   return {};
 }

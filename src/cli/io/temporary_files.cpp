@@ -62,8 +62,9 @@ void TrackedFile::release() {
 void remove_tracked_files() noexcept {
   for (auto* node = static_cast<TrackedFile::Node*>(first_node.load()); node != nullptr;
        node = node->next) {
-    if (node->active.load()) {
-      unlink(node->path.c_str());
+    // The list has the youngest first, so a directory comes after the files in it.
+    if (node->active.load() && unlink(node->path.c_str()) != 0) {
+      rmdir(node->path.c_str());
     }
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of files being written, so that a signal that ends the program removes them first.
+// The names of files being written, and of directories made for them, so that a signal that ends the
+// program removes them first.
 #pragma once
 
 #include <string>
@@ -28,7 +29,8 @@ class TrackedFile {
   Node* node_;
 };
 
-// Unlinks every tracked file; safe in a signal handler.
+// Removes every tracked file, and every tracked directory that is then empty; safe in a signal
+// handler.
 void remove_tracked_files() noexcept;
 
 // While one lives, ending signals wait until it dies: several files are renamed as one step.
