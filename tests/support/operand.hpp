@@ -114,6 +114,9 @@ class Operand {
   bool has_scale() const { return info_.scale_type != internal::ScaleType::kNone; }
   const std::vector<uint8_t>& data() const { return data_; }
   const std::vector<uint8_t>& scale() const { return scale_; }
+  // For calls that write them.
+  uint8_t* mutable_data() { return data_.data(); }
+  uint8_t* mutable_scale() { return scale_.data(); }
   // The scale byte of 1.
   uint8_t unit_scale() const { return info_.scale_type == internal::ScaleType::kE4m3 ? 0x38 : 127; }
 
