@@ -11,6 +11,10 @@
 #include "cpu/scalar/scalar.h"
 #include "mxgemm/mxgemm.h"
 
+#if defined(MXGEMM_CPU_X86)
+#include "cpu/avx512/avx512.h"
+#endif
+
 namespace mxgemm::cpu {
 
 namespace {
@@ -38,6 +42,10 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
+#if defined(MXGEMM_CPU_X86)
+    {MXGEMM_ISA_AVX512, "gemm_any_any_any_12x32x32", kBlockScaled | kPlain, kBlockScaled,
+     &avx512::kLevel, &Level::any_any, kGenericRank},
+#endif
     {MXGEMM_ISA_SCALAR, "gemm_any_any_any_16x16x32", kBlockScaled | kPlain, kBlockScaled,
      &scalar::kLevel, &Level::any_any, kGenericRank},
 };
