@@ -12,6 +12,7 @@
 #include "mxgemm/mxgemm.h"
 
 #if defined(MXGEMM_CPU_X86)
+#include "cpu/avx2/avx2.h"
 #include "cpu/avx512/avx512.h"
 #endif
 
