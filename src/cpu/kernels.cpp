@@ -31,6 +31,7 @@ constexpr uint64_t kPlain =
 
 // Rank of kernels that take every pair of operands; one made for a pair ranks above.
 constexpr int32_t kGenericRank = 0;
+constexpr int32_t kPairRank = 1;
 
 struct Row {
   int32_t isa;
@@ -44,6 +45,8 @@ struct Row {
 
 constexpr Row kRows[] = {
 #if defined(MXGEMM_CPU_X86)
+    {MXGEMM_ISA_AVX512, "gemm_mxf4_mxf4_any_6x32x32", format_bit(MXGEMM_MXF4),
+     format_bit(MXGEMM_MXF4), &avx512::kLevel, &Level::mxf4_mxf4, kPairRank},
     {MXGEMM_ISA_AVX512, "gemm_any_any_any_12x32x32", kBlockScaled | kPlain, kBlockScaled,
      &avx512::kLevel, &Level::any_any, kGenericRank},
 #endif
