@@ -7,5 +7,8 @@
 namespace mxgemm::cli {
 
 void register_info(Program& program);
+void register_quantize(Program& program);
+void register_dequantize(Program& program);
+void register_inspect(Program& program);
 
 }  // namespace mxgemm::cli

@@ -72,6 +72,9 @@ int Program::run_command(const std::string& name, Console& console) {
 int run_program(int argc, const char* const* argv, Console& console) {
   Program program;
   register_info(program);
+  register_quantize(program);
+  register_dequantize(program);
+  register_inspect(program);
   return program.run(argc, argv, console);
 }
 
