@@ -86,4 +86,31 @@ inline void fill_codes(Operand* operand, Random* random, uint8_t first_scale, ui
   }
 }
 
+// Any finite code under the scales of both ends and 1; in every fourth row one NaN scale, NaN
+// element or infinity, where the format has one.
+inline void fill_edge(Operand* operand, Random* random) {
+  const internal::FormatInfo& info = operand->info();
+  const bool is_e4m3 = info.scale_type == internal::ScaleType::kE4m3;
+  fill_codes(operand, random, 0, 0x7E);
+  constexpr uint8_t kE8m0Bytes[] = {0, 1, 127, 253, 254};
+  constexpr uint8_t kE4m3Bytes[] = {0x00, 0x01, 0x38, 0x7E, 0xFE};
+  for (int64_t row = 0; row < operand->rows(); ++row) {
+    for (int64_t block = 0; block < operand->scale_cols(); ++block) {
+      const int64_t choice = random->integer(0, 4);
+      operand->set_scale(row, block, is_e4m3 ? kE4m3Bytes[choice] : kE8m0Bytes[choice]);
+    }
+    if (row % 4 == 3 && operand->cols() > 0) {
+      const int64_t col = random->integer(0, operand->cols() - 1);
+      const bool infinity = random->integer(0, 1) == 1;
+      if (info.format == Format::kMxf4 || info.format == Format::kNvf4) {
+        operand->set_scale(row, col / info.block_size, is_e4m3 ? 0x7F : 0xFF);
+      } else if (info.format == Format::kMxf8E5m2) {
+        operand->set_code(row, col, infinity ? internal::kE5m2Infinity : 0xFE);
+      } else {
+        operand->set(row, col, infinity && !operand->has_scale() ? HUGE_VAL : std::nan(""));
+      }
+    }
+  }
+}
+
 }  // namespace mxgemm::test
