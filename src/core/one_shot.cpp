@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/one_shot.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "base/require.hpp"
@@ -50,9 +51,12 @@ Status run_one_shot(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args* args, 
       plan->workspace_size == 0) {
     return run_plan(*plan, args, stream);
   }
+  // Asked for anew: the number of threads may have grown since the plan was made.
+  const uint64_t wanted =
+      std::max(plan->workspace_size, plan->entry->kernel->workspace_size(&plan->desc));
   mxgemm_gemm_args with_workspace = *args;
-  MXGEMM_TRY(thread_workspace.get(plan->workspace_size, &with_workspace.workspace));
-  with_workspace.workspace_bytes = plan->workspace_size;
+  MXGEMM_TRY(thread_workspace.get(wanted, &with_workspace.workspace));
+  with_workspace.workspace_bytes = wanted;
   return run_plan(*plan, &with_workspace, stream);
 }
 
