@@ -98,9 +98,9 @@ struct Operand {
 
 struct QuantizeOptions {
   Preset preset = Preset::kDefault;
-  std::optional<ScaleRule> scale_rule;  // given, these three win over the preset
-  std::optional<Nonfinite> nonfinite;
-  std::optional<float> min_block_scale;  // nvf4
+  std::optional<ScaleRule> scale_rule = std::nullopt;  // given, these three win over the preset
+  std::optional<Nonfinite> nonfinite = std::nullopt;
+  std::optional<float> min_block_scale = std::nullopt;  // nvf4
   ScaleLayout scale_layout = ScaleLayout::kSwizzle32x4x4;
   Rounding rounding = Rounding::kNearestEven;
   GlobalScaleMode global_scale_mode = GlobalScaleMode::kDefault;
@@ -203,7 +203,7 @@ struct Problem {
   ScaleLayout scale_layout_b = ScaleLayout::kRowMajor;
   Activation activation = Activation::kNone;
   uint32_t flags = 0;  // MXGEMM_USE_C | …
-  Device device;
+  Device device = {};
 
   mxgemm_gemm_desc desc() const {
     mxgemm_gemm_desc result = MXGEMM_GEMM_DESC_INIT;
@@ -273,10 +273,10 @@ class Plan {
 struct GemmOptions {
   float alpha = 1.0f;
   float beta = 0.0f;
-  Elements c;  // [M, N] of D's type; given, beta * C is added
+  Elements c = {};  // [M, N] of D's type; given, beta * C is added
   int64_t ldc = 0;
   int64_t ldd = 0;
-  Elements bias;  // [N], of D's type or float
+  Elements bias = {};  // [N], of D's type or float
   Activation activation = Activation::kNone;
 };
 

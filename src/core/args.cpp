@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cinttypes>
+#include <string>
 
 #include "base/require.hpp"
 #include "core/desc.hpp"
@@ -54,9 +55,12 @@ Status check_operands(const mxgemm_gemm_desc& desc, mxgemm_gemm_args* args, Regi
     return check_operand(kNamesB, b, &args->b, &regions->b);
   }
   MXGEMM_TRY(check_packed_operand(kNamesB, b, args->b, &regions->b));
-  return desc.device_kind == MXGEMM_DEVICE_CPU
-             ? cpu::check_packed(args->b.data, args->b.data_bytes, b.format->format, desc.n, desc.k)
-             : Status();
+  if (desc.device_kind != MXGEMM_DEVICE_CPU) {
+    return {};
+  }
+  const Status packed =
+      cpu::check_packed(args->b.data, args->b.data_bytes, b.format->format, desc.n, desc.k);
+  return packed.ok() ? packed : Status(packed.code(), "args." + packed.message());
 }
 
 Status check_outputs(const mxgemm_gemm_desc& desc, mxgemm_gemm_args* args, Regions* regions) {
