@@ -33,9 +33,9 @@ except ImportError:
     pass
 else:
     BF16 = np.dtype(ml_dtypes.bfloat16)
-    _BYTE_DTYPES["e4m3"] = np.dtype(ml_dtypes.float8_e4m3fn)
-    _BYTE_DTYPES["e5m2"] = np.dtype(ml_dtypes.float8_e5m2)
-    _BYTE_DTYPES["e8m0"] = np.dtype(ml_dtypes.float8_e8m0fnu)
+    for _code, _name in {"e4m3": "fn", "e5m2": "", "e8m0": "fnu"}.items():
+        if _dtype := getattr(ml_dtypes, f"float8_{_code}{_name}", None):  # older ones lack some
+            _BYTE_DTYPES[_code] = np.dtype(_dtype)
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "bf16": BF16,
