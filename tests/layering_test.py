@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks every #include "…" of ours against the table of who may depend on whom (CONTRIBUTING.md).
+"""Checks every #include "…" of ours against the table of who may depend on whom.
 
-`layering_test.py` checks the tree, `layering_test.py --self-test` that a forbidden include is found.
+The table for people is in CONTRIBUTING.md. `layering_test.py` checks the tree, `layering_test.py
+--self-test` that a forbidden include is found.
 """
 
 import pathlib
@@ -11,8 +12,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Folder (the longest match counts) -> prefixes of what its files may include, besides the standard library and their own
-# folder. "<x" stands for a system header that begins with x.
+# Folder (the longest match counts) -> prefixes of what its files may include, besides the standard
+# library and their own folder. "<x" stands for a system header that begins with x.
 ALLOWED = {
     "include/mxgemm": ["mxgemm/"],
     "src/base": [],
@@ -27,11 +28,32 @@ ALLOWED = {
     "src/core": ["base/", "formats/", "quantize/", "plugin/", "cpu/cpu_backend.hpp", "mxgemm/"],
     "src/cli": ["mxgemm/", "reference/", "formats/", "base/", "bench/", "cli/", "<CLI/", "<fmt/"],
     "src/cli/io": ["base/", "cli/io/", "<nlohmann/"],
-    "bench": ["mxgemm/", "reference/", "formats/", "base/", "cli/", "quantize/", "cpu/", "bench/", "<benchmark/"],
+    "bench": [
+        "mxgemm/",
+        "reference/",
+        "formats/",
+        "base/",
+        "cli/",
+        "quantize/",
+        "cpu/",
+        "bench/",
+        "<benchmark/",
+    ],
 }
 # Headers that only the folders which list them may include.
-RESTRICTED = ("<immintrin.h", "<nlohmann/", "<CLI/", "<fmt/", "<cuda", "<cutlass", "<cute", "<torch", "<dlpack")
-# ISA folders are compiled with their own flags: of the standard library only what defines no inline function.
+RESTRICTED = (
+    "<immintrin.h",
+    "<nlohmann/",
+    "<CLI/",
+    "<fmt/",
+    "<cuda",
+    "<cutlass",
+    "<cute",
+    "<torch",
+    "<dlpack",
+)
+# ISA folders are compiled with their own flags: of the standard library only what defines no inline
+# function.
 ISA_FOLDERS = ("src/cpu/avx2", "src/cpu/avx512", "src/cpu/amx")
 ISA_STANDARD = {"cstdint", "cstddef", "stdint.h", "stddef.h", "immintrin.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
