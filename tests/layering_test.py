@@ -21,7 +21,7 @@ ALLOWED = {
     "src/plugin": [],
     "src/quantize": ["base/", "formats/"],
     "src/reference": ["base/", "formats/"],
-    "src/cpu": ["base/", "formats/", "plugin/", "quantize/row_kernels.h", "mxgemm/mxgemm.h"],
+    "src/cpu": ["base/", "formats/", "plugin/", "quantize/row_kernels.h", "mxgemm/"],
     "src/cpu/scalar": ["formats/", "cpu/", "quantize/row_kernels.h"],
     "src/cpu/avx2": ["formats/", "cpu/", "quantize/row_kernels.h", "<immintrin.h"],
     "src/cpu/avx512": ["formats/", "cpu/", "quantize/row_kernels.h", "<immintrin.h"],
@@ -106,7 +106,7 @@ def self_test() -> int:
     }
     must_pass = {
         "src/base/x.cpp": '#include "base/math.hpp"\n#include <vector>',
-        "src/cpu/avx2/x.cpp": '#include <immintrin.h>\n#include <cstdint>\n#include "formats/e2m1.hpp"',
+        "src/cpu/avx2/x.cpp": '#include <immintrin.h>\n#include "formats/e2m1.hpp"',
         "src/cli/io/x.cpp": "#include <nlohmann/json.hpp>",
     }
     missed = [name for name, text in must_fail.items() if not include_faults(name, text)]
