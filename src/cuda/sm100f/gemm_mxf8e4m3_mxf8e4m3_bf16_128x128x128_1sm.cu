@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/sm100f/block_scaled_gemm.hpp"
+
+namespace mxgemm::cuda {
+inline namespace MXGEMM_CUDA_ARCH {
+namespace {
+struct Instance : BlockScaledGemm<Mxf8E4m3, Mxf8E4m3, Bf16, Shape::k1Sm128x128> {
+  static constexpr const char* kName = "gemm_mxf8e4m3_mxf8e4m3_bf16_128x128x128_1sm";
+};
+}  // namespace
+extern const mxgemm_kernel gemm_mxf8e4m3_mxf8e4m3_bf16_128x128x128_1sm = cutlass_kernel<Instance>();
+}  // namespace MXGEMM_CUDA_ARCH
+}  // namespace mxgemm::cuda

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of the sm_120f library: kernels best first, and the devices it accepts.
+#include <cutlass/version.h>
+
+#include "mxgemm/version.h"
+#include "plugin/plugin_abi.h"
+
+namespace mxgemm::cuda {
+inline namespace MXGEMM_CUDA_ARCH {
+
+extern const mxgemm_kernel gemm_mxf4_mxf4_bf16_128x128x128_coop;
+extern const mxgemm_kernel gemm_mxf4_mxf4_bf16_128x128x128_pingpong;
+extern const mxgemm_kernel gemm_mxf4_mxf4_f32_128x128x128_coop;
+extern const mxgemm_kernel gemm_nvf4_nvf4_bf16_128x128x128_coop;
+extern const mxgemm_kernel gemm_nvf4_nvf4_bf16_128x128x128_pingpong;
+extern const mxgemm_kernel gemm_nvf4_nvf4_f32_128x128x128_coop;
+extern const mxgemm_kernel gemm_mxf8e4m3_mxf8e4m3_bf16_128x128x128_coop;
+extern const mxgemm_kernel gemm_mxf8e4m3_mxf4_bf16_128x128x128_coop;
+
+namespace {
+
+const mxgemm_kernel* const kKernels[] = {
+    &gemm_mxf4_mxf4_bf16_128x128x128_pingpong,     &gemm_mxf4_mxf4_bf16_128x128x128_coop,
+    &gemm_mxf4_mxf4_f32_128x128x128_coop,          &gemm_nvf4_nvf4_bf16_128x128x128_pingpong,
+    &gemm_nvf4_nvf4_bf16_128x128x128_coop,         &gemm_nvf4_nvf4_f32_128x128x128_coop,
+    &gemm_mxf8e4m3_mxf8e4m3_bf16_128x128x128_coop, &gemm_mxf8e4m3_mxf4_bf16_128x128x128_coop,
+};
+
+#if defined(MXGEMM_CUDA_FAMILY)
+const mxgemm_capability_range kCapabilities[] = {{120, 121}};
+#else  // built by an nvcc without family targets: machine code for 12.0 alone
+const mxgemm_capability_range kCapabilities[] = {{120, 120}};
+#endif
+
+}  // namespace
+}  // namespace MXGEMM_CUDA_ARCH
+}  // namespace mxgemm::cuda
