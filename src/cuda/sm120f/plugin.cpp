@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the sm_120f library: kernels best first, and the devices it accepts.
-#include <cutlass/version.h>
-
-#include "mxgemm/version.h"
-#include "plugin/plugin_abi.h"
+// The table of the sm120f library: kernels best first, and the devices it accepts.
+#include "cuda/host/plugin_table.hpp"
 
 namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
 
-extern const mxgemm_kernel gemm_mxf4_mxf4_bf16_128x128x128_coop;
 extern const mxgemm_kernel gemm_mxf4_mxf4_bf16_128x128x128_pingpong;
+extern const mxgemm_kernel gemm_mxf4_mxf4_bf16_128x128x128_coop;
 extern const mxgemm_kernel gemm_mxf4_mxf4_f32_128x128x128_coop;
-extern const mxgemm_kernel gemm_nvf4_nvf4_bf16_128x128x128_coop;
 extern const mxgemm_kernel gemm_nvf4_nvf4_bf16_128x128x128_pingpong;
+extern const mxgemm_kernel gemm_nvf4_nvf4_bf16_128x128x128_coop;
 extern const mxgemm_kernel gemm_nvf4_nvf4_f32_128x128x128_coop;
 extern const mxgemm_kernel gemm_mxf8e4m3_mxf8e4m3_bf16_128x128x128_coop;
 extern const mxgemm_kernel gemm_mxf8e4m3_mxf4_bf16_128x128x128_coop;
@@ -32,6 +29,12 @@ const mxgemm_capability_range kCapabilities[] = {{120, 121}};
 const mxgemm_capability_range kCapabilities[] = {{120, 120}};
 #endif
 
+const mxgemm_plugin_table kTable = plugin_table(kCapabilities, kKernels, MXGEMM_BUILD_INFO);
+
 }  // namespace
 }  // namespace MXGEMM_CUDA_ARCH
 }  // namespace mxgemm::cuda
+
+extern "C" __attribute__((visibility("default"))) const mxgemm_plugin_table* mxgemm_plugin() {
+  return &mxgemm::cuda::kTable;
+}
