@@ -44,7 +44,7 @@ function(mxgemm_add_cuda_arch wanted_arch)
     PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr
             -gencode arch=compute_${arch},code=[sm_${arch},compute_${arch}] --no-compress
             -rdc=false -Xcompiler=-Wall,-Wextra,-Wno-unknown-pragmas,-Wno-unused-parameter,-Wno-missing-field-initializers>)
-  set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES OFF CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Shared)
+  set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES OFF CUDA_RUNTIME_LIBRARY Shared)
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
     # The defaults of nvcc 13, stated: stubs are static and device entities hidden.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-static-global-template-stub=true
