@@ -55,6 +55,10 @@ constexpr Row kRows[] = {
      &Level::bf16_mxf4, kAnyM},
     {MXGEMM_ISA_AVX512, "gemm_any_any_any_12x32x32", kAnyA, kBlockScaled, &avx512::kLevel,
      &Level::any_any, kAnyM},
+    {MXGEMM_ISA_AVX2, "gemm_mxf4_mxf4_any_4x16x32", kMxf4, kMxf4, &avx2::kLevel, &Level::mxf4_mxf4,
+     kAnyM},
+    {MXGEMM_ISA_AVX2, "gemm_bf16_mxf4_any_6x16x32", kBf16, kMxf4, &avx2::kLevel, &Level::bf16_mxf4,
+     8},
     {MXGEMM_ISA_AVX2, "gemm_any_any_any_6x16x32", kAnyA, kBlockScaled, &avx2::kLevel,
      &Level::any_any, kAnyM},
 #endif
