@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The complete C and C++ programs of the documentation compile, run, and print what the page says.
 
-docs_examples_test.py CC CXX INCLUDE LIBRARY PAGE.md…: a program is a fenced `c` or `cpp` listing with a `main`; a `text` listing
-that follows it before the next listing is its output.
+docs_examples_test.py CC CXX INCLUDE LIBRARY PAGE.md…: a program is a fenced `c` or `cpp` listing
+with a `main`; where the next listing is a `text` one, that is its output.
 """
 
 import pathlib
@@ -26,13 +26,17 @@ def programs(text: str) -> list[tuple[str, str, str | None]]:
     return found
 
 
-def run(compilers: dict[str, list[str]], include: str, library: pathlib.Path, language: str, source: str) -> str:
+def run(
+    compilers: dict[str, list[str]], include: str, library: pathlib.Path, language: str, source: str
+) -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, f"example.{language}")
         file.write_text(source)
         program = pathlib.Path(folder, "example")
-        command = [*compilers[language], "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{include}", str(file)]
-        subprocess.run([*command, str(library), f"-Wl,-rpath,{library.parent}", "-o", str(program)], check=True)
+        strict = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
+        link = [str(library), f"-Wl,-rpath,{library.parent}"]
+        command = [*compilers[language], *strict, f"-I{include}", str(file), *link]
+        subprocess.run([*command, "-o", str(program)], check=True)
         return subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
 
 
