@@ -3,10 +3,10 @@
 # The source tree's tests/ folder is an include directory, so that tests share code as "support/….hpp".
 if(CMAKE_CROSSCOMPILING)
   # Debian's GoogleTest library is for this machine; its sources (package googletest) build for any.
-  set(MXGEMM_GOOGLETEST_SOURCE /usr/src/googletest/googletest CACHE PATH "GoogleTest's sources, for cross builds")
+  set(MXGEMM_GOOGLETEST_SOURCE /usr/src/googletest CACHE PATH "GoogleTest's sources, for cross builds")
   set(INSTALL_GTEST OFF CACHE BOOL "" FORCE)
   add_subdirectory(${MXGEMM_GOOGLETEST_SOURCE} ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
-  foreach(library gtest gtest_main)
+  foreach(library gtest gtest_main gmock)
     target_compile_options(${library} PRIVATE -w)  # not our code
     if(NOT TARGET GTest::${library})
       add_library(GTest::${library} ALIAS ${library})

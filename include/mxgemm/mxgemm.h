@@ -2,26 +2,27 @@
 /*
  * mxgemm: matrix multiplication in 4- and 8-bit block-scaled formats. The C ABI.
  *
- * D = act(alpha * gA * gB * (A . B^T) + bias + beta * C)
- *   A is M x K, B is stored N x K, C and D are M x N, all row-major; rows may be strided (`ld`, in
- * elements). A block-scaled operand carries one scale byte per block of K (32 elements in MX
- * formats, 16 in NVFP4). The numeric contract (formats, rounding, order of the epilogue, error
- * bounds) is docs/formats.md.
+ *   D = act(alpha * gA * gB * (A . B^T) + bias + beta * C)
  *
- * Conventions that hold for every function and struct here:
- *  - Every function returns a status; nothing throws. After a failure mxgemm_last_error() gives a
- * message that names the argument, its value and what is allowed.
- *  - Every struct starts with `struct_size`, which the caller sets to sizeof; use the *_INIT
- * macros. Any other value is MXGEMM_INVALID_ARGUMENT. Enum-typed fields are int32_t so that the
- * layout does not depend on the compiler.
- *  - Sizes in bytes are uint64_t, element counts and leading dimensions int64_t.
- *  - Text results go to (buffer, capacity); *needed receives the length with its terminating zero.
- * A buffer that is too small receives a truncated, zero-terminated text, and the call still
- * succeeds; buffer may be NULL if capacity is 0.
- *  - Every function may be called from any thread. Plans are immutable and may be shared between
- * threads.
- *  - `stream` is a cudaStream_t / CUstream as an opaque pointer (NULL = the default stream); it
- * must be NULL on the CPU, where every call completes before it returns.
+ * A is M x K, B is stored N x K, C and D are M x N, all row-major; rows may be strided (`ld`, in
+ * elements). A block-scaled operand carries one scale byte per block of K (32 elements in MX
+ * formats, 16 in NVFP4). What every number must be: docs/formats.md. A tour: docs/c-api.md.
+ *
+ * What holds for every function and struct:
+ *
+ * - Every function returns a status; nothing throws. After a failure mxgemm_last_error() gives a
+ *   message that names the argument, its value and what is allowed.
+ * - Every struct starts with `struct_size`, which the caller sets to sizeof: use the *_INIT macros.
+ *   Any other value is MXGEMM_INVALID_ARGUMENT. Enum-typed fields are int32_t, so that the layout
+ *   does not depend on the compiler.
+ * - Sizes in bytes are uint64_t, element counts and leading dimensions int64_t.
+ * - Text results go to (buffer, capacity); *needed receives the length with its terminating zero
+ *   (needed may be NULL). A buffer that is too small receives a truncated, zero-terminated text,
+ *   and the call still succeeds; buffer may be NULL if capacity is 0.
+ * - Every function may be called from any thread. Plans are immutable and may be shared.
+ * - `stream` is a cudaStream_t / CUstream as an opaque pointer (NULL = the default stream). It must
+ *   be NULL on the CPU, where every call completes before it returns.
+ * - What a call writes may not overlap anything else that it is given.
  */
 #ifndef MXGEMM_MXGEMM_H
 #define MXGEMM_MXGEMM_H
@@ -48,9 +49,8 @@ extern "C" {
 
 typedef enum mxgemm_status {
   MXGEMM_OK = 0,
-  MXGEMM_INVALID_ARGUMENT = 1, /* the message names argument, value and what is allowed */
-  MXGEMM_UNSUPPORTED =
-      2, /* a valid problem that no kernel accepts here; the message lists each one's reason */
+  MXGEMM_INVALID_ARGUMENT = 1,   /* the message names argument, value and what is allowed */
+  MXGEMM_UNSUPPORTED = 2,        /* valid, but no kernel accepts it here; every reason is listed */
   MXGEMM_DEVICE_UNAVAILABLE = 3, /* no such device, or it cannot be used on this machine */
   MXGEMM_OUT_OF_MEMORY = 4,
   MXGEMM_WORKSPACE_TOO_SMALL = 5,
@@ -63,10 +63,9 @@ typedef enum mxgemm_status {
 /* Number formats of operands and outputs; docs/formats.md defines them. */
 typedef enum mxgemm_format {
   MXGEMM_FORMAT_NONE = 0,
-  MXGEMM_MXF4 = 1, /* E2M1 elements, blocks of 32, E8M0 scales; two elements a byte, even k in the
-                      low nibble */
-  MXGEMM_NVF4 =
-      2, /* E2M1 elements, blocks of 16, E4M3 scales, one fp32 global scale (a multiplier) */
+  /* 4-bit elements lie two to a byte, the one with the even k in the low nibble. */
+  MXGEMM_MXF4 = 1, /* E2M1 elements, blocks of 32, E8M0 scales */
+  MXGEMM_NVF4 = 2, /* E2M1 elements, blocks of 16, E4M3 scales, fp32 global scale (multiplier) */
   MXGEMM_MXF8E4M3 = 3, /* E4M3 elements, blocks of 32, E8M0 scales */
   MXGEMM_MXF8E5M2 = 4, /* E5M2 elements, blocks of 32, E8M0 scales */
   /* 5 to 15 are reserved for block-scaled formats to come. */
@@ -101,9 +100,7 @@ typedef enum mxgemm_isa {
   MXGEMM_ISA_AMX = 3     /* AMX tiles, BF16 and INT8 */
 } mxgemm_isa;
 
-/* ---- Library
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- Library --------------------------------------------------------------------------------- */
 
 /* "0.1.0". */
 MXGEMM_API const char* mxgemm_version(void);
@@ -120,8 +117,7 @@ typedef void (*mxgemm_log_fn)(void* context, int32_t level, const char* message)
 /* Installs the receiver of log lines; NULL restores the default (stderr, by MXGEMM_VERBOSE). */
 MXGEMM_API mxgemm_status mxgemm_set_log_callback(mxgemm_log_fn callback, void* context);
 
-/* ---- Devices and kernels
- * -------------------------------------------------------------------------------------- */
+/* ---- Devices and kernels --------------------------------------------------------------------- */
 
 typedef struct mxgemm_device_info {
   uint32_t struct_size;
@@ -129,20 +125,17 @@ typedef struct mxgemm_device_info {
   int32_t device_index;
   int32_t capability_major; /* CUDA compute capability; 0 on the CPU */
   int32_t capability_minor;
-  int32_t isa; /* mxgemm_isa in use, CPU only */
-  int32_t
-      isa_offered; /* highest mxgemm_isa that CPU and OS offer and this build contains, CPU only */
+  int32_t isa;         /* mxgemm_isa in use, CPU only */
+  int32_t isa_offered; /* highest mxgemm_isa of CPU, OS and this build, CPU only */
   int32_t num_threads; /* threads the CPU backend uses; multiprocessors on CUDA */
   uint64_t memory_bytes;
   char name[128];
   char arch[32]; /* "avx512", "sm120f", … : the middle part of full kernel ids */
 } mxgemm_device_info;
-#define MXGEMM_DEVICE_INFO_INIT                                \
-  {                                                            \
-    sizeof(mxgemm_device_info), 0, 0, 0, 0, 0, 0, 0, 0, {0}, { \
-      0                                                        \
-    }                                                          \
-  }
+/* clang-format off */
+#define MXGEMM_DEVICE_INFO_INIT \
+  {sizeof(mxgemm_device_info), 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}}
+/* clang-format on */
 
 /* Number of devices of that kind: 1 for the CPU, 0 for CUDA where no driver or no device is found
  * (a success). */
@@ -164,20 +157,16 @@ typedef struct mxgemm_kernel_info {
   char id[128];     /* full id, "cpu:avx512:gemm_mxf4_mxf4_any_8x32x32" */
   char reason[128]; /* why it is not available, else "" */
 } mxgemm_kernel_info;
-#define MXGEMM_KERNEL_INFO_INIT                                   \
-  {                                                               \
-    sizeof(mxgemm_kernel_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, { \
-      0                                                           \
-    }                                                             \
-  }
+/* clang-format off */
+#define MXGEMM_KERNEL_INFO_INIT \
+  {sizeof(mxgemm_kernel_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}}
+/* clang-format on */
 
 /* Every GEMM kernel of every loaded library, best first per device kind. */
 MXGEMM_API mxgemm_status mxgemm_kernel_count(int32_t* count);
 MXGEMM_API mxgemm_status mxgemm_kernel_info_get(int32_t index, mxgemm_kernel_info* info);
 
-/* ---- Sizes
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- Sizes ----------------------------------------------------------------------------------- */
 
 /* Bytes of `rows` x `cols` dense elements of `format`. cols must be a multiple of the block of a
  * block-scaled format. */
@@ -188,20 +177,22 @@ MXGEMM_API mxgemm_status mxgemm_qdata_size(int32_t format, int64_t rows, int64_t
 MXGEMM_API mxgemm_status mxgemm_scale_size(int32_t format, int32_t scale_layout, int64_t rows,
                                            int64_t cols, uint64_t* bytes);
 
-/* ---- GEMM
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- GEMM ------------------------------------------------------------------------------------ */
 
+/* Bits of mxgemm_gemm_desc.flags. */
 enum {
-  MXGEMM_USE_C =
-      1u << 0, /* beta * C is added; without it args.c and args.beta must be NULL and 0 */
-  MXGEMM_ALPHA_ON_DEVICE = 1u << 1, /* args.alpha_ptr is read on the device, args.alpha ignored */
-  MXGEMM_GLOBAL_SCALE_A_ON_DEVICE = 1u << 2, /* args.a.global_scale_ptr is read on the device */
+  /* beta * C is added; without it args.c must be NULL and args.beta 0. */
+  MXGEMM_USE_C = 1u << 0,
+  /* args.alpha_ptr is read on the device, args.alpha is not. */
+  MXGEMM_ALPHA_ON_DEVICE = 1u << 1,
+  /* The same for args.?.global_scale_ptr and args.?.global_scale; nvf4 only. */
+  MXGEMM_GLOBAL_SCALE_A_ON_DEVICE = 1u << 2,
   MXGEMM_GLOBAL_SCALE_B_ON_DEVICE = 1u << 3,
-  MXGEMM_SCALE_PADDING_ZERO_A =
-      1u << 4, /* caller's promise: padding bytes of swizzled scales of A are 0x00 */
+  /* The caller's promise: all padding bytes of the swizzled scales are 0x00. */
+  MXGEMM_SCALE_PADDING_ZERO_A = 1u << 4,
   MXGEMM_SCALE_PADDING_ZERO_B = 1u << 5,
-  MXGEMM_PACKED_B = 1u << 6 /* args.b.data was made by mxgemm_pack; b.scale must be NULL */
+  /* args.b.data was made by mxgemm_pack; args.b.scale must be NULL, ld and scale_ld 0. */
+  MXGEMM_PACKED_B = 1u << 6
 };
 
 /* What to compute: no pointers, so that a plan may be made before any memory exists. */
@@ -234,8 +225,7 @@ typedef struct mxgemm_operand {
   const uint8_t* scale; /* NULL for bf16, f16, f32 */
   uint64_t scale_bytes;
   int64_t scale_ld; /* bytes from row to row of row-major scales, 0 = dense; 0 where swizzled */
-  const float*
-      global_scale_ptr; /* device pointer, with MXGEMM_GLOBAL_SCALE_?_ON_DEVICE; else NULL */
+  const float* global_scale_ptr; /* with MXGEMM_GLOBAL_SCALE_?_ON_DEVICE; else NULL */
 } mxgemm_operand;
 #define MXGEMM_OPERAND_INIT \
   { sizeof(mxgemm_operand), 1.0f, NULL, 0, 0, NULL, 0, 0, NULL }
@@ -297,8 +287,7 @@ MXGEMM_API mxgemm_status mxgemm_run(const mxgemm_plan* plan, const mxgemm_gemm_a
 MXGEMM_API mxgemm_status mxgemm_gemm(const mxgemm_gemm_desc* desc, const mxgemm_gemm_args* args,
                                      void* stream);
 
-/* ---- Prepared weights
- * ----------------------------------------------------------------------------------------- */
+/* ---- Prepared weights ------------------------------------------------------------------------ */
 
 /* Bytes of the packed form of an N x K operand B. The form is opaque, self-describing and
  * versioned: it is valid for the device kind and library version that made it; a run refuses any
@@ -312,20 +301,17 @@ MXGEMM_API mxgemm_status mxgemm_pack(int32_t device_kind, int32_t device_index, 
                                      int32_t scale_layout, void* packed, uint64_t packed_bytes,
                                      void* stream);
 
-/* ---- Quantising
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- Quantising ------------------------------------------------------------------------------ */
 
-typedef enum mxgemm_scale_rule { /* how an E8M0 scale follows from a block's amax; docs/formats.md
-                                  */
-                                 MXGEMM_SCALE_RULE_DEFAULT =
-                                     0, /* even for MX formats; the only value allowed for nvf4 */
-                                 MXGEMM_SCALE_RULE_FLOOR = 1,
-                                 MXGEMM_SCALE_RULE_CEIL = 2,
-                                 MXGEMM_SCALE_RULE_EVEN = 3,
-                                 MXGEMM_SCALE_RULE_RCEIL = 4,
-                                 MXGEMM_SCALE_RULE_NEAREST = 5,
-                                 MXGEMM_SCALE_RULE_MSE = 6 /* CPU only */
+/* How an E8M0 scale follows from a block's amax; docs/formats.md. */
+typedef enum mxgemm_scale_rule {
+  MXGEMM_SCALE_RULE_DEFAULT = 0, /* even for MX formats; the only value allowed for nvf4 */
+  MXGEMM_SCALE_RULE_FLOOR = 1,
+  MXGEMM_SCALE_RULE_CEIL = 2,
+  MXGEMM_SCALE_RULE_EVEN = 3,
+  MXGEMM_SCALE_RULE_RCEIL = 4,
+  MXGEMM_SCALE_RULE_NEAREST = 5,
+  MXGEMM_SCALE_RULE_MSE = 6 /* CPU only */
 } mxgemm_scale_rule;
 
 typedef enum mxgemm_nonfinite {
@@ -338,14 +324,12 @@ typedef enum mxgemm_rounding {
   MXGEMM_ROUND_STOCHASTIC = 1 /* Philox4x32-10 by seed and offset; CPU only */
 } mxgemm_rounding;
 
-typedef enum mxgemm_global_scale_mode { /* nvf4 only; DEFAULT for every other format */
-                                        MXGEMM_GLOBAL_SCALE_DEFAULT = 0, /* nvf4: COMPUTE */
-                                        MXGEMM_GLOBAL_SCALE_ONE = 1,     /* one level: g = 1 */
-                                        MXGEMM_GLOBAL_SCALE_COMPUTE =
-                                            2, /* from the tensor's amax, written to
-                                                  args.global_scale */
-                                        MXGEMM_GLOBAL_SCALE_GIVEN =
-                                            3 /* read from args.global_scale; finite and > 0 */
+/* nvf4 only; DEFAULT for every other format. */
+typedef enum mxgemm_global_scale_mode {
+  MXGEMM_GLOBAL_SCALE_DEFAULT = 0, /* COMPUTE */
+  MXGEMM_GLOBAL_SCALE_ONE = 1,     /* one level: g = 1 */
+  MXGEMM_GLOBAL_SCALE_COMPUTE = 2, /* from the tensor's amax, written to args.global_scale */
+  MXGEMM_GLOBAL_SCALE_GIVEN = 3    /* read from args.global_scale; finite and > 0 */
 } mxgemm_global_scale_mode;
 
 typedef enum mxgemm_preset {
@@ -387,10 +371,11 @@ typedef struct mxgemm_quantize_args {
   int64_t qdata_ld; /* elements, 0 = dense; a multiple of 2 in 4-bit formats */
   uint8_t* scale;
   uint64_t scale_bytes;
-  int64_t scale_ld;    /* bytes, row-major only, 0 = dense */
-  float* global_scale; /* nvf4: written (ONE: 1, COMPUTE: g) or read (GIVEN); may be NULL with ONE.
-                          On the device. */
-  void* workspace;     /* CUDA only: mxgemm_quantize_workspace_size bytes */
+  int64_t scale_ld; /* bytes, row-major only, 0 = dense */
+  /* nvf4 only, on the device: written (ONE: 1, COMPUTE: g) or read (GIVEN); may be NULL with ONE.
+   */
+  float* global_scale;
+  void* workspace; /* CUDA only: mxgemm_quantize_workspace_size bytes */
   uint64_t workspace_bytes;
 } mxgemm_quantize_args;
 #define MXGEMM_QUANTIZE_ARGS_INIT \
@@ -428,12 +413,14 @@ MXGEMM_API mxgemm_status mxgemm_unswizzle_scales(int32_t device_kind, int32_t de
                                                  uint64_t src_bytes, uint8_t* dst,
                                                  uint64_t dst_bytes, int64_t dst_ld, void* stream);
 
-/* ---- Memory, streams, events: so that plain C callers need no CUDA headers. On the CPU: malloc,
- * memcpy, a clock ---- */
+/* ---- Memory, streams, events --------------------------------------------------------------------
+ */
+/* For plain C callers without CUDA headers. On the CPU: malloc, memcpy, no stream, a clock. */
 
 /* 256-byte aligned; *pointer is NULL for 0 bytes. */
 MXGEMM_API mxgemm_status mxgemm_device_alloc(int32_t device_kind, int32_t device_index,
                                              uint64_t bytes, void** pointer);
+/* NULL is allowed. */
 MXGEMM_API mxgemm_status mxgemm_device_free(int32_t device_kind, int32_t device_index,
                                             void* pointer);
 /* Copies between two places that may each be on the host (kind CPU) or on a device; ordered on
@@ -442,6 +429,7 @@ MXGEMM_API mxgemm_status mxgemm_device_copy(int32_t dst_kind, int32_t dst_index,
                                             int32_t src_kind, int32_t src_index, const void* src,
                                             uint64_t bytes, void* stream);
 MXGEMM_API mxgemm_status mxgemm_device_synchronize(int32_t device_kind, int32_t device_index);
+/* On the CPU *stream is NULL, the value that every call there wants. */
 MXGEMM_API mxgemm_status mxgemm_stream_create(int32_t device_kind, int32_t device_index,
                                               void** stream);
 MXGEMM_API mxgemm_status mxgemm_stream_destroy(int32_t device_kind, int32_t device_index,
@@ -454,10 +442,10 @@ MXGEMM_API mxgemm_status mxgemm_event_record(mxgemm_event* event, void* stream);
 /* Milliseconds between two recorded events of one device; waits for `end`. */
 MXGEMM_API mxgemm_status mxgemm_event_elapsed(mxgemm_event* start, mxgemm_event* end,
                                               float* milliseconds);
+/* NULL is allowed. */
 MXGEMM_API mxgemm_status mxgemm_event_destroy(mxgemm_event* event);
 
-/* ---- CPU backend
- * ---------------------------------------------------------------------------------------------- */
+/* ---- CPU backend ----------------------------------------------------------------------------- */
 
 /* Threads the CPU backend uses, the caller's included; 0 = default (affinity and cgroup quota).
  * Results do not depend on it. */

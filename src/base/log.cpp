@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.hpp"
 
+#include <pthread.h>
+
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
@@ -17,8 +19,13 @@ struct Receiver {
 };
 
 Receiver& receiver() {
-  static Receiver instance;
-  return instance;
+  static Receiver* const instance = [] {
+    // Held across a fork, so that no other thread holds it in the child.
+    pthread_atfork([] { receiver().mutex.lock(); }, [] { receiver().mutex.unlock(); },
+                   [] { receiver().mutex.unlock(); });
+    return new Receiver;  // never destroyed: threads may outlive main
+  }();
+  return *instance;
 }
 
 // Errors and warnings are always shown; MXGEMM_VERBOSE=1 adds information, 2 debug lines. A bad

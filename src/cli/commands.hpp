@@ -10,5 +10,8 @@ void register_info(Program& program);
 void register_quantize(Program& program);
 void register_dequantize(Program& program);
 void register_inspect(Program& program);
+void register_verify(Program& program);
+void register_bench(Program& program);
+void register_explain(Program& program);
 
 }  // namespace mxgemm::cli

@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "cli/program.hpp"
+#include "formats/activation.hpp"
 
 namespace mxgemm::cli {
 namespace {
 
 using internal::find_format;
 using internal::format_name;
-
-constexpr const char* kActivations[] = {"none", "relu", "gelu", "gelu_tanh", "silu"};
 
 // No extent and no option may be larger: products of three of them with an element size stay exact
 // in the 128 bits that check_sizes uses.
@@ -156,9 +155,9 @@ class Parser {
       choose(name, value, {"f32"});
       problem_.bias = Format::kF32;
     } else if (name == "act") {
-      problem_.activation = choose(
-          name, value,
-          {kActivations[0], kActivations[1], kActivations[2], kActivations[3], kActivations[4]});
+      problem_.activation =
+          choose(name, value,
+                 {std::begin(internal::kActivationNames), std::end(internal::kActivationNames)});
     } else {
       return false;
     }
@@ -310,9 +309,9 @@ std::string to_string(const Problem& p) {
 }
 
 const char* activation_name(int32_t activation) {
-  return activation >= 0 && activation < static_cast<int32_t>(std::size(kActivations))
-             ? kActivations[activation]
-             : "unknown";
+  const auto& names = internal::kActivationNames;
+  return activation >= 0 && activation < static_cast<int32_t>(std::size(names)) ? names[activation]
+                                                                                : "unknown";
 }
 
 }  // namespace mxgemm::cli

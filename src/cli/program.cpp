@@ -75,6 +75,9 @@ int run_program(int argc, const char* const* argv, Console& console) {
   register_quantize(program);
   register_dequantize(program);
   register_inspect(program);
+  register_verify(program);
+  register_bench(program);
+  register_explain(program);
   return program.run(argc, argv, console);
 }
 

@@ -61,27 +61,51 @@ void Table::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-void Table::print(std::ostream& out, bool bold_title) const {
+std::vector<size_t> Table::widths() const {
   std::vector<size_t> widths;
   for (size_t c = 0; c < columns_.size(); ++c) {
-    size_t width = display_width(columns_[c].title);
+    size_t width = std::max(display_width(columns_[c].title), columns_[c].min_width);
     for (const auto& row : rows_) {
       width = std::max(width, display_width(row[c]));
     }
     widths.push_back(width);
   }
-  const auto line = [&](auto cell_of) {
-    std::string text;
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      text += (c == 0 ? "" : "  ") + padded(cell_of(c), widths[c], columns_[c].align);
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text;
-  };
-  const std::string title = line([&](size_t c) { return columns_[c].title; });
-  fmt::print(out, "{}{}{}\n", bold_title ? "\x1b[1m" : "", title, bold_title ? "\x1b[0m" : "");
+  return widths;
+}
+
+std::string Table::line(const std::vector<size_t>& widths,
+                        const std::vector<std::string>& cells) const {
+  std::string text;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const std::string cell = c < cells.size() ? cells[c] : "";
+    text += (c == 0 ? "" : "  ") + padded(cell, widths[c], columns_[c].align);
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+std::vector<std::string> Table::titles() const {
+  std::vector<std::string> titles;
+  for (const Column& column : columns_) {
+    titles.push_back(column.title);
+  }
+  return titles;
+}
+
+void Table::print_title(std::ostream& out, bool bold_title) const {
+  fmt::print(out, "{}{}{}\n", bold_title ? "\x1b[1m" : "", line(widths(), titles()),
+             bold_title ? "\x1b[0m" : "");
+}
+
+void Table::print_row(std::ostream& out, const std::vector<std::string>& cells) const {
+  fmt::print(out, "{}\n", line(widths(), cells));
+}
+
+void Table::print(std::ostream& out, bool bold_title) const {
+  print_title(out, bold_title);
+  const std::vector<size_t> column_widths = widths();
   for (const auto& row : rows_) {
-    fmt::print(out, "{}\n", line([&](size_t c) { return row[c]; }));
+    fmt::print(out, "{}\n", line(column_widths, row));
   }
 }
 

@@ -14,6 +14,7 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::kLeft;
+    size_t min_width = 0;
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -27,7 +28,16 @@ class Table {
   void print(std::ostream& out, bool bold_title = false) const;
   void print_markdown(std::ostream& out) const;
 
+  // The same line by line, for rows that take long to come: columns are then as wide as their
+  // titles and min_width.
+  void print_title(std::ostream& out, bool bold_title = false) const;
+  void print_row(std::ostream& out, const std::vector<std::string>& cells) const;
+
  private:
+  std::vector<size_t> widths() const;
+  std::string line(const std::vector<size_t>& widths, const std::vector<std::string>& cells) const;
+  std::vector<std::string> titles() const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

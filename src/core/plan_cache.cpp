@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan_cache.hpp"
 
+#include <pthread.h>
+
 #include <cstring>
 #include <string_view>
 #include <type_traits>
@@ -69,8 +71,12 @@ size_t PlanCache::size() {
 }
 
 PlanCache& plan_cache() {
-  static PlanCache* const cache =
-      new PlanCache(kCachedPlans);  // never destroyed: threads may outlive main
+  static PlanCache* const cache = [] {
+    // Held across a fork, so that no other thread holds it in the child.
+    pthread_atfork([] { plan_cache().lock(); }, [] { plan_cache().unlock(); },
+                   [] { plan_cache().unlock(); });
+    return new PlanCache(kCachedPlans);  // never destroyed: threads may outlive main
+  }();
   return *cache;
 }
 

@@ -23,6 +23,9 @@ class PlanCache {
   Status get(const mxgemm_gemm_desc& desc, std::shared_ptr<const Plan>* plan);
   size_t size();
 
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
  private:
   struct Key {
     mxgemm_gemm_desc desc;

@@ -29,9 +29,7 @@ constexpr uint64_t kBlockScaled = format_bit(MXGEMM_MXF4) | format_bit(MXGEMM_NV
 constexpr uint64_t kPlain =
     format_bit(MXGEMM_BF16) | format_bit(MXGEMM_F16) | format_bit(MXGEMM_F32);
 
-// Rank of kernels that take every pair of operands; one made for a pair ranks above.
-constexpr int32_t kGenericRank = 0;
-constexpr int32_t kPairRank = 1;
+constexpr int64_t kAnyM = INT64_MAX;
 
 struct Row {
   int32_t isa;
@@ -40,18 +38,32 @@ struct Row {
   uint64_t formats_b;
   const Level* level;
   Strategy Level::*strategy;
-  int32_t rank;
+  // Up to this M the kernel ranks above its level's generic one, beyond it below. Measured:
+  // bench/gemm_bench.cpp.
+  int64_t best_up_to_m;
 };
+
+constexpr uint64_t kAnyA = kBlockScaled | kPlain;
+constexpr uint64_t kMxf4 = format_bit(MXGEMM_MXF4);
+constexpr uint64_t kBf16 = format_bit(MXGEMM_BF16);
 
 constexpr Row kRows[] = {
 #if defined(MXGEMM_CPU_X86)
-    {MXGEMM_ISA_AVX512, "gemm_mxf4_mxf4_any_6x32x32", format_bit(MXGEMM_MXF4),
-     format_bit(MXGEMM_MXF4), &avx512::kLevel, &Level::mxf4_mxf4, kPairRank},
-    {MXGEMM_ISA_AVX512, "gemm_any_any_any_12x32x32", kBlockScaled | kPlain, kBlockScaled,
-     &avx512::kLevel, &Level::any_any, kGenericRank},
+    {MXGEMM_ISA_AVX512, "gemm_mxf4_mxf4_any_6x32x32", kMxf4, kMxf4, &avx512::kLevel,
+     &Level::mxf4_mxf4, kAnyM},
+    {MXGEMM_ISA_AVX512, "gemm_bf16_mxf4_any_8x16x32", kBf16, kMxf4, &avx512::kLevel,
+     &Level::bf16_mxf4, kAnyM},
+    {MXGEMM_ISA_AVX512, "gemm_any_any_any_12x32x32", kAnyA, kBlockScaled, &avx512::kLevel,
+     &Level::any_any, kAnyM},
+    {MXGEMM_ISA_AVX2, "gemm_mxf4_mxf4_any_4x16x32", kMxf4, kMxf4, &avx2::kLevel, &Level::mxf4_mxf4,
+     kAnyM},
+    {MXGEMM_ISA_AVX2, "gemm_bf16_mxf4_any_6x16x32", kBf16, kMxf4, &avx2::kLevel, &Level::bf16_mxf4,
+     8},
+    {MXGEMM_ISA_AVX2, "gemm_any_any_any_6x16x32", kAnyA, kBlockScaled, &avx2::kLevel,
+     &Level::any_any, kAnyM},
 #endif
-    {MXGEMM_ISA_SCALAR, "gemm_any_any_any_16x16x32", kBlockScaled | kPlain, kBlockScaled,
-     &scalar::kLevel, &Level::any_any, kGenericRank},
+    {MXGEMM_ISA_SCALAR, "gemm_any_any_any_16x16x32", kAnyA, kBlockScaled, &scalar::kLevel,
+     &Level::any_any, kAnyM},
 };
 constexpr size_t kNumRows = std::size(kRows);
 
@@ -62,7 +74,11 @@ struct Functions {
 
   // Formats are checked by the core; shapes, layouts and epilogues are all the same to the driver.
   static int32_t accepts(const mxgemm_gemm_desc*, mxgemm_message) { return 1; }
-  static int32_t rank(const mxgemm_gemm_desc*) { return kRows[kRow].isa * 1000 + kRows[kRow].rank; }
+  static int32_t rank(const mxgemm_gemm_desc* desc) {
+    const Row& row = kRows[kRow];
+    const int32_t in_level = row.formats_a == kAnyA ? 1 : desc->m <= row.best_up_to_m ? 2 : 0;
+    return row.isa * 3 + in_level;
+  }
   static uint64_t workspace_size(const mxgemm_gemm_desc* desc) {
     return gemm_workspace_size(strategy(), *desc);
   }

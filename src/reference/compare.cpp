@@ -203,13 +203,9 @@ std::string CompareReport::failures() const {
          describe("not written", unwritten, first_unwritten);
 }
 
-CompareReport compare_tile(const ReferenceProblem& problem, const OutputView& d,
-                           const OutputTile& tile) {
+CompareReport compare_expected(std::span<const ExpectedOutput> expected, const OutputView& d,
+                               const OutputTile& tile) {
   CompareReport report;
-  const int64_t columns = std::max<int64_t>(tile.n_end - tile.n_begin, 0);
-  const int64_t rows = std::max<int64_t>(tile.m_end - tile.m_begin, 0);
-  std::vector<ExpectedOutput> expected(static_cast<size_t>(rows * columns));
-  expected_tile(problem, tile, expected);
   size_t index = 0;
   for (int64_t m = tile.m_begin; m < tile.m_end; ++m) {
     for (int64_t n = tile.n_begin; n < tile.n_end; ++n) {
@@ -218,6 +214,15 @@ CompareReport compare_tile(const ReferenceProblem& problem, const OutputView& d,
     }
   }
   return report;
+}
+
+CompareReport compare_tile(const ReferenceProblem& problem, const OutputView& d,
+                           const OutputTile& tile) {
+  const int64_t columns = std::max<int64_t>(tile.n_end - tile.n_begin, 0);
+  const int64_t rows = std::max<int64_t>(tile.m_end - tile.m_begin, 0);
+  std::vector<ExpectedOutput> expected(static_cast<size_t>(rows * columns));
+  expected_tile(problem, tile, expected);
+  return compare_expected(expected, d, tile);
 }
 
 CompareReport compare_gemm(const ReferenceProblem& problem, const OutputView& d, int num_threads) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "formats/block_format.hpp"
@@ -69,6 +70,10 @@ struct CompareReport {
   std::string failures() const;
 };
 
+// A tile of D against what expected_tile() gave for it: several outputs of one problem share the
+// work of the reference.
+CompareReport compare_expected(std::span<const ExpectedOutput> expected, const OutputView& d,
+                               const OutputTile& tile);
 CompareReport compare_tile(const ReferenceProblem& problem, const OutputView& d,
                            const OutputTile& tile);
 // All of D, on `num_threads` threads (at least 1).

@@ -77,11 +77,15 @@ double exact_activation(Activation activation, double x) {
 double error_bound(const BoundTerms& terms) {
   const double sum =
       terms.alpha * static_cast<double>(terms.k) * (0x1p-23 * terms.magnitude + 0x1p-126);
-  const double chain = 0x1p-22 * (terms.alpha * terms.magnitude + terms.beta_c + terms.bias);
+  // Below 2^-126 a rounding is absolute, at most 2^-150: two in the chain, two allowed in the
+  // activation.
+  constexpr double kSubnormalRoundings = 0x1p-149;
+  const double chain =
+      0x1p-22 * (terms.alpha * terms.magnitude + terms.beta_c + terms.bias) + kSubnormalRoundings;
   if (!is_smooth(terms.activation)) {
     return sum + chain;
   }
-  return 1.13 * (sum + chain) + 0x1p-21 * terms.argument;
+  return 1.13 * (sum + chain) + 0x1p-21 * terms.argument + kSubnormalRoundings;
 }
 
 uint32_t load_code(Format format, const void* row, int64_t index) {

@@ -38,9 +38,10 @@ struct BoundTerms {
   Activation activation = Activation::kNone;
 };
 
-// L (|alpha'| K (2^-23 S + 2^-126) + 2^-22 (|alpha'| S + |beta C| + |bias|)) + 2^-21 |x|; L = 1 and
-// no last term for none and relu, 1.13 (the steepest slope of the three, rounded up) for the
-// others.
+// L (|alpha'| K (2^-23 S + 2^-126) + 2^-22 (|alpha'| S + |beta C| + |bias|) + 2^-149)
+//   + 2^-21 |x| + 2^-149;
+// L = 1 and no second line for none and relu, 1.13 (the steepest slope of the three, rounded up)
+// for the others.
 double error_bound(const BoundTerms& terms);
 
 // Codes of plain formats (bf16, f16, f32), as stored in memory.

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The shared library exports exactly the functions of exports.txt, which are those of mxgemm.h; nothing weak, nothing unique.
+"""The shared library exports exactly the functions of exports.txt, which are those of mxgemm.h.
+
+Nothing weak, nothing unique.
 
 exports_test.py NM LIBRARY HEADER EXPORTS.TXT, or --self-test: that each kind of fault is found.
 """
@@ -24,11 +26,16 @@ def find_faults(nm_output: str, expected: list[str], declared: list[str]) -> lis
         parts = line.split()
         if len(parts) >= 3:
             symbols[parts[2].split("@")[0]] = parts[1]
-    found = [f"{name} is of type {kind}; only T is allowed" for name, kind in symbols.items() if kind != "T"]
-    found += [f"{name} is exported and not in exports.txt" for name in sorted(symbols.keys() - set(expected))]
-    found += [f"{name} is in exports.txt and not exported" for name in sorted(set(expected) - symbols.keys())]
-    found += [f"{name} is in mxgemm.h and not in exports.txt" for name in sorted(set(declared) - set(expected))]
-    found += [f"{name} is in exports.txt and not in mxgemm.h" for name in sorted(set(expected) - set(declared))]
+    exported, listed, in_header = symbols.keys(), set(expected), set(declared)
+    wrong = sorted(name for name, kind in symbols.items() if kind != "T")
+    found = [f"{name} is of type {symbols[name]}; only T is allowed" for name in wrong]
+    for names, fault in (
+        (exported - listed, "is exported and not in exports.txt"),
+        (listed - exported, "is in exports.txt and not exported"),
+        (in_header - listed, "is in mxgemm.h and not in exports.txt"),
+        (listed - in_header, "is in exports.txt and not in mxgemm.h"),
+    ):
+        found += [f"{name} {fault}" for name in sorted(names)]
     if expected != sorted(set(expected)):
         found.append("exports.txt is not sorted")
     return found
@@ -48,7 +55,8 @@ def self_test() -> int:
         (listing, ["b", "a"], good, 1),
     ]
     wrong = [case for case in cases if len(find_faults(*case[:3])) != case[3]]
-    if header_functions("MXGEMM_API int x_y(void);\nMXGEMM_API const char*\n  mxgemm_f(int);") != ["mxgemm_f"]:
+    header = "MXGEMM_API int x_y(void);\nMXGEMM_API const char*\n  mxgemm_f(int);"
+    if header_functions(header) != ["mxgemm_f"]:
         wrong.append(("header", [], [], 0))
     for case in wrong:
         print(f"self-test: {case}: {find_faults(*case[:3])}")

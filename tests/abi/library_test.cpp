@@ -10,8 +10,8 @@
 #include "abi/gemm_call.hpp"
 
 // An allocation that cannot be had must return NULL under AddressSanitizer, too.
-extern "C" const char* __asan_default_options();
-extern "C" const char* __asan_default_options() {
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options();
+const char* __asan_default_options() {
   return "allocator_may_return_null=1";
 }
 

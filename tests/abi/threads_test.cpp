@@ -38,7 +38,7 @@ void on_threads(Function function) {
 
 TEST(Threads, FirstCallsEver) {
   on_threads([](int index) {
-    for (int round = 0; round < test_size(60, 3); ++round) {
+    for (int round = 0; round < test_size(1000, 3); ++round) {
       GemmCall call(1 + index, 3 + (index * 7 + round) % 20, 32 * (1 + index % 3));
       expect_ok(call.run());
       EXPECT_EQ(call.d,

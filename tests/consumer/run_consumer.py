@@ -37,6 +37,7 @@ def test_install(build: Build) -> None:
     for name in (
         "bin/mxgemm",
         "include/mxgemm/mxgemm.h",
+        "include/mxgemm/mxgemm.hpp",
         "include/mxgemm/version.h",
         "lib/libmxgemm.so",
         f"lib/libmxgemm.so.{build.version}",

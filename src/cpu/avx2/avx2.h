@@ -29,6 +29,19 @@ int32_t decode_b_mxf8e5m2(const uint8_t* codes, const uint8_t* scales, int64_t t
 // multiply_f32.cpp
 void multiply_f32(const MultiplyArgs& args);
 
+// gemm_mxf4_mxf4.cpp
+constexpr int kMxf4BlockBytes = 40;          // of 32 decoded elements of A
+constexpr int kMxf4TileBytes = 8 * 64 + 64;  // of a decoded tile of B
+// Sum of the largest scale bytes of a row and a panel at which 2^(ea + eb - 2) is finite in fp32.
+constexpr int kMxf4MaxScaleSum = 2 * 127 + 2 + 127;
+int32_t mxf4_mxf4_decode_a(const void* codes, const uint8_t* scales, int64_t count, void* out);
+int32_t mxf4_mxf4_decode_b(const uint8_t* codes, const uint8_t* scales, int64_t tiles, void* out);
+void mxf4_mxf4_multiply(const MultiplyArgs& args);
+
+// gemm_bf16_mxf4.cpp
+int32_t bf16_mxf4_decode_a(const void* codes, const uint8_t* scales, int64_t count, void* out);
+void bf16_mxf4_multiply(const MultiplyArgs& args);
+
 // rows.cpp
 void load_bf16(const void* src, int64_t count, float* out);
 void load_f16(const void* src, int64_t count, float* out);

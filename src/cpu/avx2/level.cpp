@@ -24,8 +24,28 @@ const Level kLevel = {
                              decode_a_bf16, decode_a_f16, decode_a_f32},
                 .decode_b = {decode_b_mxf4, decode_b_nvf4, decode_b_mxf8e4m3, decode_b_mxf8e5m2},
                 .multiply = multiply_f32},
-    .mxf4_mxf4 = {},
-    .bf16_mxf4 = {},
+    // 16 columns x 1024 bytes are 16 KiB.
+    .mxf4_mxf4 = {.rows = 4,
+                  .groups = 1,
+                  .panel_k = 1024,
+                  .chunk_cols = 256,
+                  .a_tile_bytes = kMxf4BlockBytes,
+                  .b_tile_bytes = kMxf4TileBytes,
+                  .magnitude_limit = kMxf4MaxScaleSum,
+                  .decode_a = {mxf4_mxf4_decode_a},
+                  .decode_b = {mxf4_mxf4_decode_b},
+                  .multiply = mxf4_mxf4_multiply},
+    // No decoded panel: a longer one only means fewer calls.
+    .bf16_mxf4 = {.rows = 6,
+                  .groups = 1,
+                  .panel_k = 2048,
+                  .chunk_cols = 128,
+                  .a_tile_bytes = kTileK * static_cast<int32_t>(sizeof(float)),
+                  .b_tile_bytes = 0,
+                  .magnitude_limit = 0,
+                  .decode_a = {nullptr, nullptr, nullptr, nullptr, bf16_mxf4_decode_a},
+                  .decode_b = {},
+                  .multiply = bf16_mxf4_multiply},
 };
 
 }  // namespace mxgemm::cpu::avx2

@@ -38,6 +38,10 @@ int32_t mxf4_mxf4_decode_a(const void* codes, const uint8_t* scales, int64_t cou
 int32_t mxf4_mxf4_decode_b(const uint8_t* codes, const uint8_t* scales, int64_t tiles, void* out);
 void mxf4_mxf4_multiply(const MultiplyArgs& args);
 
+// gemm_bf16_mxf4.cpp
+int32_t bf16_mxf4_decode_a(const void* codes, const uint8_t* scales, int64_t count, void* out);
+void bf16_mxf4_multiply(const MultiplyArgs& args);
+
 // rows.cpp
 void load_bf16(const void* src, int64_t count, float* out);
 void load_f16(const void* src, int64_t count, float* out);

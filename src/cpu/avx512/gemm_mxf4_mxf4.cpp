@@ -36,7 +36,9 @@ struct TileOfB {
 static_assert(sizeof(TileOfB) == kMxf4TileBytes);
 
 // The zero-masked form: gcc 12 warns of the undefined source of the plain one.
-__m512i repeated(__m128i table) { return _mm512_maskz_broadcast_i32x4(0xFFFF, table); }
+__m512i repeated(__m128i table) {
+  return _mm512_maskz_broadcast_i32x4(0xFFFF, table);
+}
 
 __m128i doubled_e2m1() {
   return _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);

@@ -35,7 +35,17 @@ const Level kLevel = {
                   .decode_a = {mxf4_mxf4_decode_a},
                   .decode_b = {mxf4_mxf4_decode_b},
                   .multiply = mxf4_mxf4_multiply},
-    .bf16_mxf4 = {},
+    // No decoded panel: a longer one only means fewer calls.
+    .bf16_mxf4 = {.rows = 8,
+                  .groups = 1,
+                  .panel_k = 2048,
+                  .chunk_cols = 128,
+                  .a_tile_bytes = kTileK * static_cast<int32_t>(sizeof(float)),
+                  .b_tile_bytes = 0,
+                  .magnitude_limit = 0,
+                  .decode_a = {nullptr, nullptr, nullptr, nullptr, bf16_mxf4_decode_a},
+                  .decode_b = {},
+                  .multiply = bf16_mxf4_multiply},
 };
 
 }  // namespace mxgemm::cpu::avx512

@@ -10,10 +10,13 @@
 namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
 
+// `data` and `init` may be null.
 template <size_t kNumCapabilities, size_t kNumKernels>
 constexpr mxgemm_plugin_table plugin_table(
     const mxgemm_capability_range (&capabilities)[kNumCapabilities],
-    const mxgemm_kernel* const (&kernels)[kNumKernels], const char* build_info) {
+    const mxgemm_kernel* const (&kernels)[kNumKernels], const char* build_info,
+    const mxgemm_data_functions* data = nullptr,
+    void (*init)(const mxgemm_host_services* services) = nullptr) {
   return {MXGEMM_PLUGIN_ABI_VERSION,
           sizeof(mxgemm_plugin_table),
           MXGEMM_VERSION_STRING,
@@ -22,7 +25,9 @@ constexpr mxgemm_plugin_table plugin_table(
           capabilities,
           static_cast<int32_t>(kNumCapabilities),
           static_cast<int32_t>(kNumKernels),
-          kernels};
+          kernels,
+          data,
+          init};
 }
 
 }  // namespace MXGEMM_CUDA_ARCH

@@ -6,6 +6,6 @@
 int main() {
   mxgemm_device_info device = MXGEMM_DEVICE_INFO_INIT;
   const mxgemm_status status = mxgemm_device_info_get(MXGEMM_DEVICE_CPU, 0, &device);
-  std::printf("mxgemm %s on %s: %s\n", mxgemm_version(), device.arch, mxgemm_status_string(status));
+  std::printf("mxgemm %s on %s\n", mxgemm_version(), device.arch);
   return status;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <mxgemm/mxgemm.h>
-
 #include <cstdio>
+#include <mxgemm/mxgemm.hpp>
 
-int main() {
-  mxgemm_device_info device = MXGEMM_DEVICE_INFO_INIT;
-  const mxgemm_status status = mxgemm_device_info_get(MXGEMM_DEVICE_CPU, 0, &device);
-  std::printf("mxgemm %s on %s: %s\n", mxgemm_version(), device.arch, mxgemm_status_string(status));
-  return status;
+int main() try {
+  std::printf("mxgemm %s on %s\n", mxgemm_version(), mxgemm::Device{}.info().arch);
+  return 0;
+} catch (const mxgemm::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

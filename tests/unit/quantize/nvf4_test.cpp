@@ -92,6 +92,10 @@ TEST(Nvf4, ZeroBlocksKeepSignsAndTheLeastBlockScale) {
   const Quantized plain = quantize_nv({0.0, -0.0}, {.mode = GlobalScaleMode::kOne});
   EXPECT_EQ(+plain.scale[0], 0x00);
   EXPECT_EQ(code(plain, 1), 8);
+  // -0 is a least block scale of 0, not a scale with a sign.
+  const Quantized signed_zero =
+      quantize_nv({0.0, -0.0}, {.mode = GlobalScaleMode::kOne, .min_block_scale = -0.0f});
+  EXPECT_TRUE(signed_zero.same_bytes(plain));
   const Quantized raised =
       quantize_nv({0.0, -0.0}, {.mode = GlobalScaleMode::kOne, .min_block_scale = 0x1p-6f});
   EXPECT_EQ(+raised.scale[0], 0x08);

@@ -176,27 +176,6 @@ TEST(QuantizeLayout, K1408HasA5632ByteSwizzledScale) {
   EXPECT_EQ(result.scale.size(), 5632u);
 }
 
-TEST(QuantizeLayout, BytesDoNotDependOnThreadsOrOrder) {
-  for (const Format format : kBlockFormats) {
-    for (const ScaleLayout layout : {ScaleLayout::kRowMajor, ScaleLayout::kSwizzle32x4x4}) {
-      for (const bool stochastic : {false, true}) {
-        const Numbers numbers = gaussian(Format::kBf16, 300 * 1056, 10);
-        QuantizeOptions options = options_for(Format::kBf16, format, 300, 1056);
-        options.scale_layout = layout;
-        options.stochastic = stochastic;
-        options.seed = stochastic ? 77 : 0;
-        const Quantized serial = quantize_numbers(options, numbers, levels().back());
-        ASSERT_TRUE(serial.status.ok());
-        for (int32_t threads : {1, 2, 5}) {
-          const Quantized parallel =
-              quantize_numbers(options, numbers, levels().back(), 1.0f, backward_threads(&threads));
-          EXPECT_TRUE(parallel.same_bytes(serial)) << format_name(format) << " " << threads;
-        }
-      }
-    }
-  }
-}
-
 // A joined run of dense rows and single rows with a stride must draw the same random numbers.
 TEST(QuantizeLayout, StochasticBytesDoNotDependOnStrides) {
   const Numbers dense = gaussian(Format::kF32, 6 * 64, 11);

@@ -101,6 +101,27 @@ TEST(Stochastic, LeavesExactValuesAndSaturatesAboveTheLargest) {
   }
 }
 
+// A value whose fraction is exactly its random word stays; the next number up moves.
+TEST(Stochastic, TheRandomWordItselfIsNotBelowTheFraction) {
+  // A word of at most 24 significant bits is needed, so that word / 2^32 half-steps is an fp32
+  // number.
+  uint64_t seed = 1;
+  while (philox(seed, 0)[0] % 256 != 0) {
+    ++seed;
+  }
+  const float value = std::ldexp(static_cast<float>(philox(seed, 0)[0]), -33);
+  for (const auto& [x, code] : {std::pair{value, 0}, {std::nextafter(value, 1.0f), 1}}) {
+    std::vector<double> values(32);
+    values[0] = x;
+    values[1] = 4;
+    QuantizeOptions options = options_for(Format::kF32, Format::kMxf4, 1, 32, ScaleRule::kFloor);
+    options.stochastic = true;
+    options.seed = seed;
+    const Quantized result = quantize_numbers(options, Numbers(Format::kF32, values));
+    EXPECT_EQ(+code_at(Format::kMxf4, result.qdata, 0), code);
+  }
+}
+
 // 0.3 of the way from one code to the next goes up 30 % of the time: 5 standard deviations of a
 // binomial count.
 TEST(Stochastic, IsUnbiased) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/random_operand.hpp"
+#include "support/test_size.hpp"
 
 namespace mxgemm::test {
 namespace {
@@ -139,7 +140,8 @@ TEST(CompareGemm, ZerosAgainstOnesFail) {
 
 TEST(CompareGemm, OneWrongElementInAMillionFails) {
   for (const bool exact : {true, false}) {
-    Compared compared(1000, 1000, 32, Format::kBf16, exact,
+    const int64_t columns = exact ? test_size<int64_t>(1000, 50) : 50;
+    Compared compared(1000, columns, 32, Format::kBf16, exact,
                       exact ? Activation::kNone : Activation::kGelu);
     int64_t n = 0;
     while (std::fabs(compared.value(777, n)) < 1.0) {
@@ -148,6 +150,7 @@ TEST(CompareGemm, OneWrongElementInAMillionFails) {
     compared.set(777, n, 2.0 * compared.value(777, n));
     const CompareReport report = compared.report(2);
     EXPECT_FALSE(report.pass());
+    EXPECT_EQ(report.outputs, 1000 * columns);
     EXPECT_EQ(report.exact_mismatches + report.bound_violations, 1);
     const internal::Mismatch& first =
         exact ? report.first_exact_mismatch : report.first_bound_violation;
@@ -313,66 +316,6 @@ TEST(CompareSamples, VisitsTheCornersAndCanFail) {
     EXPECT_EQ(report.first_exact_mismatch.m, m);
     EXPECT_EQ(report.first_exact_mismatch.n, n);
   }
-}
-
-TEST(Poison, IsASignallingNanThatNoArithmeticGives) {
-  EXPECT_TRUE(
-      std::isnan(internal::decode_code(Format::kBf16, internal::poison_code(Format::kBf16))));
-  EXPECT_TRUE(std::isnan(internal::decode_code(Format::kF16, internal::poison_code(Format::kF16))));
-  EXPECT_TRUE(std::isnan(internal::decode_code(Format::kF32, internal::poison_code(Format::kF32))));
-  EXPECT_EQ(internal::poison_code(Format::kBf16) & 0x40u, 0u);
-  EXPECT_EQ(internal::poison_code(Format::kF32) & 0x400000u, 0u);
-  std::vector<uint32_t> buffer(3);
-  internal::fill_poison(buffer.data(), 12);
-  for (const uint32_t word : buffer) {
-    EXPECT_EQ(word, internal::poison_code(Format::kF32));
-  }
-}
-
-TEST(CheckGuard, EveryByteThatIsNotAnElementCounts) {
-  // 3 x 5 bf16 with ld 7, 6 bytes in, 10 bytes behind.
-  constexpr uint64_t kOffset = 6;
-  constexpr uint64_t kEnd = kOffset + 2 * (2 * 7 + 5);
-  std::vector<uint8_t> buffer(kEnd + 10);
-  for (uint64_t position = 0; position < buffer.size(); ++position) {
-    internal::fill_poison(buffer.data(), buffer.size());
-    buffer[position] ^= 1;
-    const bool inside = position >= kOffset && position < kEnd;
-    const bool element = inside && (position - kOffset) % 14 < 10;
-    const internal::GuardReport report =
-        internal::check_guard(buffer.data(), buffer.size(), kOffset, Format::kBf16, 3, 5, 7);
-    ASSERT_EQ(report.pass(), element) << position;
-    ASSERT_EQ(report.bytes_checked, buffer.size() - 30);
-    if (!element) {
-      EXPECT_EQ(report.first_offset, static_cast<int64_t>(position));
-      EXPECT_EQ(report.where, position < kOffset ? "before D"
-                              : position >= kEnd ? "after D"
-                              : position < 20    ? "padding of row 0"
-                                                 : "padding of row 1");
-    }
-  }
-}
-
-TEST(CheckGuard, OneByteWrittenPastTheEndFails) {
-  std::vector<uint8_t> buffer(4 * 4 * 4 + 64);
-  internal::fill_poison(buffer.data(), buffer.size());
-  std::memset(buffer.data(), 0, 64);
-  EXPECT_TRUE(internal::check_guard(buffer.data(), buffer.size(), 0, Format::kF32, 4, 4, 4).pass());
-  buffer[64] = 0;
-  const internal::GuardReport report =
-      internal::check_guard(buffer.data(), buffer.size(), 0, Format::kF32, 4, 4, 4);
-  EXPECT_FALSE(report.pass());
-  EXPECT_EQ(report.bytes_changed, 1u);
-  EXPECT_EQ(report.where, "after D");
-}
-
-TEST(CheckGuard, AnEmptyOutputHasNoElements) {
-  std::vector<uint8_t> buffer(32);
-  internal::fill_poison(buffer.data(), buffer.size());
-  EXPECT_TRUE(internal::check_guard(buffer.data(), 32, 8, Format::kF32, 0, 4, 4).pass());
-  EXPECT_EQ(internal::check_guard(buffer.data(), 32, 8, Format::kF32, 4, 0, 4).bytes_checked, 32u);
-  buffer[9] = 0;
-  EXPECT_FALSE(internal::check_guard(buffer.data(), 32, 8, Format::kF32, 4, 0, 4).pass());
 }
 
 TEST(CompareBits, CountsEveryBit) {

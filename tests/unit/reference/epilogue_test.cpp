@@ -95,6 +95,10 @@ TEST(Chain, FusesInTheOrderOfTheContract) {
   fused.problem.factors.alpha = 1.0f / 3.0f;
   fused.set_bias(-1.0f);
   EXPECT_EQ(fused.expected().d_f32, 0x1p-25f);
+  // And of beta * C: 3 * (1/3) - 1 again.
+  OneOutput with_c(-1.0 / 32.0);
+  with_c.set_c(3.0f, 1.0f / 3.0f);
+  EXPECT_EQ(with_c.expected().d_f32, 0x1p-25f);
 }
 
 TEST(Chain, RoundsOnceToD) {

@@ -40,6 +40,19 @@ TEST(ErrorBound, IsTheFormulaOfTheContract) {
   }
 }
 
+// Results near 2^-135: a correct rounding costs 2^-150, which no relative term allows.
+TEST(ErrorBound, RoundingsBelowTheNormalRangeAreAbsolute) {
+  BoundTerms terms;
+  terms.k = 32;
+  terms.alpha = 0x1p-140;
+  terms.magnitude = 32.0;
+  const double relative = terms.alpha * 32 * (0x1p-18 + 0x1p-126) + 0x1p-22 * 0x1p-135;
+  EXPECT_EQ(error_bound(terms), relative + 0x1p-149);
+  EXPECT_GT(0x1p-150, 0x1p-22 * 0x1p-135);
+  terms.activation = Activation::kSilu;
+  EXPECT_EQ(error_bound(terms), 1.13 * (relative + 0x1p-149) + 0x1p-149);
+}
+
 TEST(ErrorBound, TheSlopeFactorCoversEverySmoothActivation) {
   for (const Activation activation :
        {Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {

@@ -198,6 +198,81 @@ TEST(ExactDot, TheLimitOfTwentyFourBits) {
   }
 }
 
+TEST(ExactDot, RoundsToFloatOnceAtBothEnds) {
+  struct Row {
+    double terms[3];
+    float right;
+  };
+  constexpr Row kRows[] = {
+      {{0x1p-75, 0x1p-85, 0.0}, 0x1p-149f},  // times 2^-75: just above half of the smallest fp32
+      {{0x1p-75, 0.0, 0.0}, 0.0f},           // half of it, a tie
+      {{0x1.8p-74, 0.0, 0.0}, 0x1p-148f},    // 1.5 of it, a tie
+  };
+  for (const Row& row : kRows) {
+    Operand a(Format::kF32, 1, 16);
+    Operand b(Format::kF32, 1, 16);
+    b.fill(0x1p-75);
+    for (int64_t k = 0; k < 3; ++k) {
+      a.set(0, k, row.terms[k]);
+    }
+    expect_equals_big_integers(a, b);
+    EXPECT_EQ(internal::expected_at(problem_of(a, b), 0, 0).dot.value_f32, row.right);
+  }
+  for (const double extra : {0x1p103, 0x1.FFFFFEp102}) {
+    Operand a(Format::kF32, 1, 16);
+    Operand b(Format::kF32, 1, 16);
+    b.fill(1.0);
+    a.set(0, 0, 0x1.FFFFFEp127);
+    a.set(0, 1, extra);
+    expect_equals_big_integers(a, b);
+    EXPECT_EQ(internal::expected_at(problem_of(a, b), 0, 0).dot.value_f32,
+              extra == 0x1p103 ? HUGE_VALF : 0x1.FFFFFEp127f);
+  }
+}
+
+TEST(ExactDot, GroupsAsWideAsIntegersAllow) {
+  // 16 products of two 31-bit integers exceed 64 bits.
+  for (const double large : {0x1.FFFFFEp30, 0x1.FFFFFEp28, 0x1.FFFFFEp26}) {
+    Operand a(Format::kF32, 1, 16);
+    Operand b(Format::kF32, 1, 16);
+    a.fill(large);
+    b.fill(large);
+    a.set(0, 3, 1.0);
+    b.set(0, 9, 1.0);
+    expect_equals_big_integers(a, b);
+  }
+}
+
+TEST(ExactDot, TheSmallestNormalProductIsStillExact) {
+  for (const double other : {0x1.8p-126, 0x1p-100}) {
+    // 1.5 * 2^-126 has its unit below; 2^-100 and 2^-126 need more than 31 bits with 2^-140 beside
+    // them.
+    Operand a(Format::kF32, 2, 16);
+    Operand b(Format::kF32, 2, 16);
+    b.fill(1.0);
+    a.set(0, 0, 0x1p-126);
+    a.set(0, 1, other);
+    a.set(1, 0, 0x1p-126);
+    a.set(1, 1, 0x1.FFFFFEp-127);
+    b.set(1, 0, 0x1p-40);
+    expect_equals_big_integers(a, b);
+  }
+  Operand a(Format::kF32, 1, 16);
+  Operand b(Format::kF32, 1, 16);
+  b.fill(0x1p40);
+  b.set(0, 0, 0x1p-1);
+  a.set(0, 0, 0x1p-125);
+  a.set(0, 1, 0x1p-166 + 0x1p-143);  // wide: 2^-125 against 2^-149
+  a.set(0, 2, 0x1p-160);             // an fp32 zero
+  expect_equals_big_integers(a, b);
+  // Product by product: 2^-126 and 2^-126 from a group of 41 bits.
+  a.fill(0.0);
+  a.set(0, 0, 0x1p-125);
+  a.set(0, 1, 0x1p-149);
+  b.set(0, 1, 0x1p23);
+  expect_equals_big_integers(a, b);
+}
+
 TEST(ExactDot, TilesDoNotDependOnTheirExtent) {
   Random random(15);
   // Longer than the groups decoded at a time.

@@ -88,6 +88,18 @@ TEST(Nan, PassesEveryActivation) {
   }
 }
 
+TEST(Nan, StaysBesideCAndBias) {
+  Operand a = ones(Format::kBf16, 1, 32);
+  a.set(0, 5, std::nan(""));
+  const Operand b = ones(Format::kMxf4, 1, 32);
+  ReferenceProblem problem = problem_of(a, b);
+  for (const float c : {1.0f, HUGE_VALF}) {
+    problem.c = &c;
+    problem.beta = 2.0f;
+    EXPECT_TRUE(expected_at(problem, 0, 0).allowed.only_nan());
+  }
+}
+
 TEST(Infinity, FollowsIeee) {
   for (const Format format : {Format::kBf16, Format::kF16, Format::kF32, Format::kMxf8E5m2}) {
     SCOPED_TRACE(internal::format_name(format));
@@ -242,6 +254,39 @@ TEST(Allowances, NanIsStillRequiredBeyondTheLimits) {
   problem.allowances.limited_scales = true;
   EXPECT_TRUE(expected_at(problem, 0, 0).allowed.only_nan());
   EXPECT_NE(expected_at(problem, 0, 0).check, CheckKind::kNothing);
+}
+
+TEST(Allowances, AnInfinityThatMeetsAFlushedValuePromisesNothing) {
+  Operand a = ones(Format::kMxf8E5m2, 1, 32);
+  a.set_code(0, 3, internal::kE5m2Infinity);
+  Operand b = ones(Format::kMxf8E4m3, 1, 32);
+  b.set_scale(0, 0, 1);
+  ReferenceProblem problem = problem_of(a, b);
+  EXPECT_EQ(expected_at(problem, 0, 0).check, CheckKind::kBound);
+  problem.allowances.limited_scales = true;
+  EXPECT_EQ(expected_at(problem, 0, 0).check, CheckKind::kNothing);
+}
+
+TEST(Allowances, AFlushedTermMayLeaveTheChainToOverflow) {
+  // acc and bias cancel; where acc is flushed, the rest of the chain reaches -Inf, and gelu of that
+  // is NaN.
+  Operand a = ones(Format::kMxf4, 1, 32);
+  Operand b = ones(Format::kMxf4, 1, 32);
+  a.set_scale(0, 0, 253);
+  b.set_scale(0, 0, 122);
+  ReferenceProblem problem = problem_of(a, b);  // 32 * 2^126 * 2^-5 = 2^126
+  const float bias = -0x1p127f;
+  const float c = -0x1p127f;
+  problem.bias = &bias;
+  problem.format_bias = Format::kF32;
+  problem.c = &c;
+  problem.beta = 1.0f;
+  problem.allowances.limited_scales = true;
+  EXPECT_FALSE(expected_at(problem, 0, 0).allowed.nan);  // without a smooth activation
+  problem.activation = Activation::kGelu;
+  EXPECT_EQ(expected_at(problem, 0, 0).check, CheckKind::kNanPlacement);
+  EXPECT_TRUE(expected_at(problem, 0, 0).allowed.nan);
+  EXPECT_FALSE(expected_at(problem, 0, 0).allowed.only_nan());
 }
 
 TEST(Allowances, ZeroGroupsCountWithTheirScales) {
