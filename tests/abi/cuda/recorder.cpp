@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "abi/cuda/recorder.h"
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Stub {
+  std::string kernel;
+  std::string registered_by;  // file of the library whose fat binary it belongs to
+  int times = 0;
+};
+
+struct FatBinary {
+  std::string library;
+};
+
+struct Recorder {
+  std::mutex mutex;
+  std::map<const void*, Stub> stubs;
+  std::vector<FatBinary*> fat_binaries;
+  std::string registration_faults;
+  std::string use_faults;
+  std::string report;
+  int launches = 0;
+};
+
+Recorder& recorder() {
+  static auto* const instance = new Recorder;  // outlives the libraries' unregistering at exit
+  return *instance;
+}
+
+std::string library_of(const void* address) {
+  Dl_info info;
+  return dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "nowhere";
+}
+
+// `caller` lies in the library that makes the call.
+void note_use(const void* address, const char* call, const void* caller) {
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  const std::string calling_library = library_of(caller);
+  const auto found = recorder().stubs.find(address);
+  if (found == recorder().stubs.end()) {
+    recorder().use_faults += std::string(call) + ": " + calling_library +
+                             " passes a function that was never registered (a real runtime: invalid resource handle)\n";
+  } else if (found->second.registered_by != calling_library) {
+    recorder().use_faults += std::string(call) + ": " + calling_library + " passes " + found->second.kernel +
+                             ", which " + found->second.registered_by + " registered\n";
+  }
+}
+
+void note_launch() {
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  ++recorder().launches;
+}
+
+thread_local struct {
+  dim3 grid;
+  dim3 cta;
+  size_t shared = 0;
+  cudaStream_t stream = nullptr;
+} g_configuration;
+
+CUresult encode_nothing() { return CUDA_SUCCESS; }
+
+}  // namespace
+
+void mxgemm_recorder_reset(void) {
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  recorder().use_faults.clear();
+  recorder().launches = 0;
+}
+
+int mxgemm_recorder_launches(void) {
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  return recorder().launches;
+}
+
+int mxgemm_recorder_stubs(const char* library) {
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  int count = 0;
+  for (const auto& [address, stub] : recorder().stubs) {
+    count += stub.registered_by.find(library) != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
+
+const char* mxgemm_recorder_faults(void) {
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  recorder().report = recorder().registration_faults + recorder().use_faults;
+  return recorder().report.c_str();
+}
+
+extern "C" {
+
+// ---- What nvcc's generated code calls ---------------------------------------------------------------------------------
+
+void** __cudaRegisterFatBinary(void* fat_cubin) {
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  recorder().fat_binaries.push_back(new FatBinary{library_of(fat_cubin)});
+  return reinterpret_cast<void**>(recorder().fat_binaries.back());
+}
+
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+char __cudaInitModule(void**) { return 1; }
+
+void __cudaRegisterFunction(void** handle, const char* host_stub, char*, const char* device_name, int, uint3*, uint3*,
+                            dim3*, dim3*, int*) {
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  const std::string& library = reinterpret_cast<FatBinary*>(handle)->library;
+  Stub& stub = recorder().stubs[host_stub];
+  ++stub.times;
+  if (stub.times > 1) {
+    recorder().registration_faults += std::string(device_name) + ": " + library + " and " + stub.registered_by +
+                                      " register the same stub\n";
+    return;
+  }
+  stub.kernel = device_name;
+  stub.registered_by = library;
+  if (library_of(host_stub) != library) {
+    recorder().registration_faults +=
+        std::string(device_name) + ": " + library + " registers a stub that lies in " + library_of(host_stub) + "\n";
+  }
+}
+
+void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
+
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* entry) {
+  note_use(entry, "__cudaGetKernel", __builtin_return_address(0));
+  *kernel = static_cast<cudaKernel_t>(const_cast<void*>(entry));
+  return cudaSuccess;
+}
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3, void**, size_t, cudaStream_t) {
+  note_use(kernel, "__cudaLaunchKernel", __builtin_return_address(0));
+  note_launch();
+  return cudaSuccess;
+}
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 cta, size_t shared, cudaStream_t stream) {
+  g_configuration = {grid, cta, shared, stream};
+  return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* cta, size_t* shared, void* stream) {
+  *grid = g_configuration.grid;
+  *cta = g_configuration.cta;
+  *shared = g_configuration.shared;
+  *static_cast<cudaStream_t*>(stream) = g_configuration.stream;
+  return cudaSuccess;
+}
+
+// ---- The runtime API that our libraries call ----------------------------------------------------------------------------
+
+cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void**, size_t, cudaStream_t) {
+  note_use(function, "cudaLaunchKernel", __builtin_return_address(0));
+  note_launch();
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void* function, void**) {
+  note_use(function, "cudaLaunchKernelExC", __builtin_return_address(0));
+  note_launch();
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute, int) {
+  note_use(function, "cudaFuncSetAttribute", __builtin_return_address(0));
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+  note_use(function, "cudaFuncGetAttributes", __builtin_return_address(0));
+  std::memset(attributes, 0, sizeof(*attributes));
+  return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* count, const void* function, int, size_t,
+                                                                   unsigned) {
+  note_use(function, "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", __builtin_return_address(0));
+  *count = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* count, const void* function, int, size_t) {
+  note_use(function, "cudaOccupancyMaxActiveBlocksPerMultiprocessor", __builtin_return_address(0));
+  *count = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveClusters(int* count, const void* function, const cudaLaunchConfig_t*) {
+  note_use(function, "cudaOccupancyMaxActiveClusters", __builtin_return_address(0));
+  *count = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  *function = reinterpret_cast<void*>(encode_nothing);
+  if (result != nullptr) {
+    *result = cudaDriverEntryPointSuccess;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  // Enough of a device that host code which sizes a grid by it goes on.
+  *value = attribute == cudaDevAttrMultiProcessorCount ? 148 : 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+cudaError_t cudaGetLastError(void) { return cudaSuccess; }
+cudaError_t cudaPeekAtLastError(void) { return cudaSuccess; }
+cudaError_t cudaMemsetAsync(void*, int, size_t, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+  *status = cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+const char* cudaGetErrorName(cudaError_t) { return "cudaRecorded"; }
+const char* cudaGetErrorString(cudaError_t) { return "the recording runtime reports no errors"; }
+
+}  // extern "C"

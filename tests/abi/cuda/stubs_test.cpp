@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every function that a GPU library hands to the CUDA runtime must be one that the same library registered, whatever else is
+// loaded, in whatever order and scope. Run under the recording runtime, which needs no GPU; the controls prove that the
+// recorder sees what it must.
+//
+// Usage: stubs_test CONTROLS_FOLDER LIBRARY…   (the libraries of build/lib/mxgemm)
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "abi/cuda/recorder.h"
+#include "formats/block_format.hpp"
+#include "mxgemm/mxgemm.h"
+#include "plugin/plugin_abi.h"
+
+namespace {
+
+std::string g_controls;
+std::vector<std::string> g_libraries;
+
+// Runs `body` in a child process, for what is loaded stays loaded. Returns what it reports: "" is good.
+template <typename Body>
+std::string in_child(const Body& body) {
+  int ends[2];
+  if (pipe(ends) != 0) {
+    return "pipe failed";
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    const std::string report = body();
+    const bool written = write(ends[1], report.data(), report.size()) == static_cast<ssize_t>(report.size());
+    _exit(written ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string report;
+  char buffer[4096];
+  ssize_t bytes = 0;
+  while ((bytes = read(ends[0], buffer, sizeof(buffer))) > 0) {
+    report.append(buffer, static_cast<size_t>(bytes));
+  }
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? report : report + "the child process died";
+}
+
+void* load(const std::string& file, int scope, std::string* report) {
+  void* library = dlopen(file.c_str(), RTLD_NOW | scope);
+  if (library == nullptr) {
+    *report += std::string(dlerror()) + "\n";
+  }
+  return library;
+}
+
+int32_t lowest(uint64_t formats) { return __builtin_ctzll(formats); }
+
+mxgemm_operand operand(void* memory, int32_t format, int64_t k) {
+  mxgemm_operand result = MXGEMM_OPERAND_INIT;
+  result.data = memory;
+  result.ld = k;
+  if (mxgemm::internal::is_block_scaled(static_cast<mxgemm::internal::Format>(format))) {
+    result.scale = static_cast<const uint8_t*>(memory);
+    result.scale_ld = k / 16;
+  }
+  return result;
+}
+
+// A problem that every fast kernel takes; row-major scales and a bf16 bias make the staging run, too.
+mxgemm_gemm_desc problem_for(const mxgemm_kernel& kernel, bool with_c) {
+  mxgemm_gemm_desc desc = MXGEMM_GEMM_DESC_INIT;
+  desc.device_kind = MXGEMM_DEVICE_CUDA;
+  desc.m = 512;
+  desc.n = 512;
+  desc.k = 512;
+  desc.format_a = lowest(kernel.formats_a);
+  desc.format_b = lowest(kernel.formats_b);
+  desc.format_d = lowest(kernel.formats_d);
+  desc.format_bias = desc.format_d;
+  desc.flags = with_c ? MXGEMM_USE_C : 0;
+  return desc;
+}
+
+std::string run_kernel(const mxgemm_kernel& kernel, void* memory) {
+  char text[512] = "";
+  const mxgemm_message message = {text, sizeof(text)};
+  mxgemm_gemm_desc desc = problem_for(kernel, true);
+  if (kernel.accepts(&desc, message) == 0) {
+    desc = problem_for(kernel, false);
+  }
+  // Kernels for few rows or for K = 0 only.
+  for (const int64_t m : {int64_t{16}, int64_t{1}}) {
+    if (kernel.accepts(&desc, message) == 0) {
+      desc.m = m;
+    }
+  }
+  if (kernel.accepts(&desc, message) == 0) {
+    desc.k = 0;
+  }
+  if (kernel.accepts(&desc, message) == 0) {
+    return std::string(kernel.name) + " accepts none of the test's problems: " + text + "\n";
+  }
+  mxgemm_gemm_args args = MXGEMM_GEMM_ARGS_INIT;
+  args.a = operand(memory, desc.format_a, desc.k);
+  args.b = operand(memory, desc.format_b, desc.k);
+  args.c = args.d = args.workspace = memory;
+  args.bias = memory;
+  args.ldc = args.ldd = desc.n;
+  args.workspace_bytes = kernel.workspace_size(&desc);
+  const int before = mxgemm_recorder_launches();
+  if (kernel.prepare(&desc, message) != MXGEMM_OK || kernel.run(&desc, &args, nullptr, message) != MXGEMM_OK) {
+    return std::string(kernel.name) + ": " + text + "\n";
+  }
+  return mxgemm_recorder_launches() > before ? "" : std::string(kernel.name) + " launched nothing\n";
+}
+
+// All kernels of a loaded library; counts them in *kernels.
+std::string run_library(void* library, const std::string& file, int* kernels) {
+  const auto plugin = reinterpret_cast<mxgemm_plugin_function>(dlsym(library, MXGEMM_PLUGIN_SYMBOL));
+  if (plugin == nullptr) {
+    return file + " has no " MXGEMM_PLUGIN_SYMBOL "\n";
+  }
+  const mxgemm_plugin_table* table = plugin();
+  void* memory = aligned_alloc(4096, 1 << 20);  // never touched: nothing runs
+  std::string report;
+  for (int32_t i = 0; i < table->num_kernels; ++i) {
+    report += run_kernel(*table->kernels[i], memory);
+  }
+  *kernels += table->num_kernels;
+  free(memory);
+  return report;
+}
+
+std::string load_and_run(const std::vector<std::string>& files, int scope) {
+  std::string report;
+  std::vector<void*> libraries;
+  for (const std::string& file : files) {
+    libraries.push_back(load(file, scope, &report));
+  }
+  int kernels = 0;
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (libraries[i] != nullptr) {
+      report += run_library(libraries[i], files[i], &kernels);
+    }
+  }
+  if (kernels == 0) {
+    report += "no kernel was run\n";
+  }
+  return report + mxgemm_recorder_faults();
+}
+
+std::string run_controls(const std::vector<std::string>& names, int scope) {
+  std::string report;
+  std::vector<void*> libraries;
+  for (const std::string& name : names) {
+    libraries.push_back(load(g_controls + "/lib" + name + ".so", scope, &report));
+  }
+  for (void* library : libraries) {
+    if (library != nullptr) {
+      const auto launch = reinterpret_cast<int (*)(int*)>(dlsym(library, "control_launch"));
+      static_cast<void>(launch(nullptr));
+    }
+  }
+  return report + mxgemm_recorder_faults();
+}
+
+TEST(Controls, AnUnregisteredStubIsCaught) {
+  const std::string report = in_child([] { return run_controls({"control_unregistered"}, RTLD_LOCAL); });
+#if defined(__clang__)
+  EXPECT_EQ(report, "");  // clang converts the constant as nvcc does
+#else
+  EXPECT_NE(report.find("never registered"), std::string::npos) << report;
+#endif
+}
+
+TEST(Controls, ItsCuredTwinPasses) {
+  EXPECT_EQ(in_child([] { return run_controls({"control_registered"}, RTLD_LOCAL); }), "");
+}
+
+TEST(Controls, AStubSharedByTwoLibrariesIsCaughtInGlobalScope) {
+  const std::string report =
+      in_child([] { return run_controls({"control_shared_a", "control_shared_b"}, RTLD_GLOBAL); });
+  EXPECT_TRUE(report.find("registers") != std::string::npos || report.find("registered") != std::string::npos)
+      << report;
+}
+
+TEST(Libraries, EveryKernelHandsOverRegisteredStubs) {
+  ASSERT_FALSE(g_libraries.empty());
+  for (const std::string& file : g_libraries) {
+    EXPECT_EQ(in_child([&] { return load_and_run({file}, RTLD_LOCAL); }), "") << file;
+  }
+}
+
+TEST(Libraries, NoPairDisturbsEachOtherInAnyOrderOrScope) {
+  for (const std::string& first : g_libraries) {
+    for (const std::string& second : g_libraries) {
+      for (const int scope : {RTLD_LOCAL, RTLD_GLOBAL}) {
+        if (first != second) {
+          EXPECT_EQ(in_child([&] { return load_and_run({first, second}, scope); }), "")
+              << first << " then " << second << (scope == RTLD_GLOBAL ? ", global" : ", local");
+        }
+      }
+    }
+  }
+}
+
+TEST(Libraries, AForeignLibraryThatLeaksItsSymbolsChangesNothing) {
+  for (const std::string& file : g_libraries) {
+    const std::string report = in_child([&] {
+      std::string text;
+      load(g_controls + "/libcontrol_shared_a.so", RTLD_GLOBAL, &text);
+      load(g_controls + "/libcontrol_foreign.so", RTLD_GLOBAL, &text);
+      return text + load_and_run({file}, RTLD_GLOBAL);
+    });
+    EXPECT_EQ(report, "") << file;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: stubs_test CONTROLS_FOLDER LIBRARY…\n");
+    return 2;
+  }
+  g_controls = argv[1];
+  g_libraries.assign(argv + 2, argv + argc);
+  return RUN_ALL_TESTS();
+}
