@@ -16,6 +16,8 @@ else()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     set(CMAKE_CUDA_ARCHITECTURES OFF)  # each library names its own
+    # CMake 3.25 knows no CUDA 20: not required, it drops it, and MxgemmCudaArch passes -std itself.
+    set(CMAKE_CUDA_STANDARD_REQUIRED OFF)
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
     if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)

@@ -11,12 +11,12 @@ namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
 
 // `data` and `init` may be null.
+// `data` may be null: another library that serves the device then quantises.
 template <size_t kNumCapabilities, size_t kNumKernels>
 constexpr mxgemm_plugin_table plugin_table(
     const mxgemm_capability_range (&capabilities)[kNumCapabilities],
-    const mxgemm_kernel* const (&kernels)[kNumKernels], const char* build_info,
-    const mxgemm_data_functions* data = nullptr,
-    void (*init)(const mxgemm_host_services* services) = nullptr) {
+    const mxgemm_kernel* const (&kernels)[kNumKernels], const mxgemm_data_functions* data,
+    const char* build_info) {
   return {MXGEMM_PLUGIN_ABI_VERSION,
           sizeof(mxgemm_plugin_table),
           MXGEMM_VERSION_STRING,
@@ -27,7 +27,7 @@ constexpr mxgemm_plugin_table plugin_table(
           static_cast<int32_t>(kNumKernels),
           kernels,
           data,
-          init};
+          nullptr};
 }
 
 }  // namespace MXGEMM_CUDA_ARCH
