@@ -28,8 +28,8 @@ struct Recorder {
   std::mutex mutex;
   std::map<const void*, Stub> stubs;
   std::vector<FatBinary*> fat_binaries;
-  std::string registration_faults;
-  std::string use_faults;
+  std::string expected_library;
+  std::string faults;
   std::string report;
   int launches = 0;
 };
@@ -47,14 +47,17 @@ std::string library_of(const void* address) {
 // `caller` lies in the library that makes the call.
 void note_use(const void* address, const char* call, const void* caller) {
   const std::lock_guard<std::mutex> lock(recorder().mutex);
-  const std::string calling_library = library_of(caller);
+  const std::string& expected = recorder().expected_library;
+  const std::string calling_library = expected.empty() ? library_of(caller) : expected;
   const auto found = recorder().stubs.find(address);
   if (found == recorder().stubs.end()) {
-    recorder().use_faults += std::string(call) + ": " + calling_library +
-                             " passes a function that was never registered (a real runtime: invalid resource handle)\n";
+    recorder().faults +=
+        std::string(call) + ": " + calling_library +
+        " passes a function that was never registered (a real runtime: invalid resource handle)\n";
   } else if (found->second.registered_by != calling_library) {
-    recorder().use_faults += std::string(call) + ": " + calling_library + " passes " + found->second.kernel +
-                             ", which " + found->second.registered_by + " registered\n";
+    recorder().faults += std::string(call) + ": " + calling_library + " passes " +
+                         found->second.kernel + ", which " + found->second.registered_by +
+                         " registered\n";
   }
 }
 
@@ -70,14 +73,15 @@ thread_local struct {
   cudaStream_t stream = nullptr;
 } g_configuration;
 
-CUresult encode_nothing() { return CUDA_SUCCESS; }
+CUresult encode_nothing() {
+  return CUDA_SUCCESS;
+}
 
 }  // namespace
 
-void mxgemm_recorder_reset(void) {
+void mxgemm_recorder_expect(const char* library) {
   const std::lock_guard<std::mutex> lock(recorder().mutex);
-  recorder().use_faults.clear();
-  recorder().launches = 0;
+  recorder().expected_library = library;
 }
 
 int mxgemm_recorder_launches(void) {
@@ -85,24 +89,16 @@ int mxgemm_recorder_launches(void) {
   return recorder().launches;
 }
 
-int mxgemm_recorder_stubs(const char* library) {
-  const std::lock_guard<std::mutex> lock(recorder().mutex);
-  int count = 0;
-  for (const auto& [address, stub] : recorder().stubs) {
-    count += stub.registered_by.find(library) != std::string::npos ? 1 : 0;
-  }
-  return count;
-}
-
 const char* mxgemm_recorder_faults(void) {
   const std::lock_guard<std::mutex> lock(recorder().mutex);
-  recorder().report = recorder().registration_faults + recorder().use_faults;
+  recorder().report = recorder().faults;
   return recorder().report.c_str();
 }
 
 extern "C" {
 
-// ---- What nvcc's generated code calls ---------------------------------------------------------------------------------
+// ---- What nvcc's generated code calls
+// ---------------------------------------------------------------------------------
 
 void** __cudaRegisterFatBinary(void* fat_cubin) {
   const std::lock_guard<std::mutex> lock(recorder().mutex);
@@ -112,24 +108,26 @@ void** __cudaRegisterFatBinary(void* fat_cubin) {
 
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
-char __cudaInitModule(void**) { return 1; }
+char __cudaInitModule(void**) {
+  return 1;
+}
 
-void __cudaRegisterFunction(void** handle, const char* host_stub, char*, const char* device_name, int, uint3*, uint3*,
-                            dim3*, dim3*, int*) {
+void __cudaRegisterFunction(void** handle, const char* host_stub, char*, const char* device_name,
+                            int, uint3*, uint3*, dim3*, dim3*, int*) {
   const std::lock_guard<std::mutex> lock(recorder().mutex);
   const std::string& library = reinterpret_cast<FatBinary*>(handle)->library;
   Stub& stub = recorder().stubs[host_stub];
   ++stub.times;
   if (stub.times > 1) {
-    recorder().registration_faults += std::string(device_name) + ": " + library + " and " + stub.registered_by +
-                                      " register the same stub\n";
+    recorder().faults += std::string(device_name) + ": " + library + " and " + stub.registered_by +
+                         " register the same stub\n";
     return;
   }
   stub.kernel = device_name;
   stub.registered_by = library;
   if (library_of(host_stub) != library) {
-    recorder().registration_faults +=
-        std::string(device_name) + ": " + library + " registers a stub that lies in " + library_of(host_stub) + "\n";
+    recorder().faults += std::string(device_name) + ": " + library +
+                         " registers a stub that lies in " + library_of(host_stub) + "\n";
   }
 }
 
@@ -160,7 +158,8 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* cta, size_t* shared, vo
   return cudaSuccess;
 }
 
-// ---- The runtime API that our libraries call ----------------------------------------------------------------------------
+// ---- The runtime API that our libraries call
+// ----------------------------------------------------------------------------
 
 cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void**, size_t, cudaStream_t) {
   note_use(function, "cudaLaunchKernel", __builtin_return_address(0));
@@ -185,26 +184,30 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   return cudaSuccess;
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* count, const void* function, int, size_t,
-                                                                   unsigned) {
-  note_use(function, "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", __builtin_return_address(0));
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* count, const void* function,
+                                                                   int, size_t, unsigned) {
+  note_use(function, "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+           __builtin_return_address(0));
   *count = 1;
   return cudaSuccess;
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* count, const void* function, int, size_t) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* count, const void* function, int,
+                                                          size_t) {
   note_use(function, "cudaOccupancyMaxActiveBlocksPerMultiprocessor", __builtin_return_address(0));
   *count = 1;
   return cudaSuccess;
 }
 
-cudaError_t cudaOccupancyMaxActiveClusters(int* count, const void* function, const cudaLaunchConfig_t*) {
+cudaError_t cudaOccupancyMaxActiveClusters(int* count, const void* function,
+                                           const cudaLaunchConfig_t*) {
   note_use(function, "cudaOccupancyMaxActiveClusters", __builtin_return_address(0));
   *count = 1;
   return cudaSuccess;
 }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned, unsigned long long,
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned,
+                                             unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
   *function = reinterpret_cast<void*>(encode_nothing);
   if (result != nullptr) {
@@ -224,10 +227,18 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   return cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int) { return cudaSuccess; }
-cudaError_t cudaGetLastError(void) { return cudaSuccess; }
-cudaError_t cudaPeekAtLastError(void) { return cudaSuccess; }
-cudaError_t cudaMemsetAsync(void*, int, size_t, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaSetDevice(int) {
+  return cudaSuccess;
+}
+cudaError_t cudaGetLastError(void) {
+  return cudaSuccess;
+}
+cudaError_t cudaPeekAtLastError(void) {
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void*, int, size_t, cudaStream_t) {
+  return cudaSuccess;
+}
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
   *status = cudaStreamCaptureStatusNone;
   return cudaSuccess;
@@ -236,7 +247,11 @@ cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;
   return cudaSuccess;
 }
-const char* cudaGetErrorName(cudaError_t) { return "cudaRecorded"; }
-const char* cudaGetErrorString(cudaError_t) { return "the recording runtime reports no errors"; }
+const char* cudaGetErrorName(cudaError_t) {
+  return "cudaRecorded";
+}
+const char* cudaGetErrorString(cudaError_t) {
+  return "the recording runtime reports no errors";
+}
 
 }  // extern "C"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another CUTLASS user in the process may look like: it exports CUTLASS's templates as weak symbols, for global scope.
+// What another CUTLASS user in the process may look like: it exports CUTLASS's templates as weak
+// symbols, for global scope.
+#include <cuda_runtime_api.h>
 #include <cutlass/cutlass.h>
 #include <cutlass/device_kernel.h>
 #include <cutlass/gemm_coord.h>
-
-#include <cuda_runtime_api.h>
 
 namespace mxgemm_control {
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cause of "cudaFuncSetAttribute … invalid resource handle" in thirty lines (docs/decisions/0003): a constant that is
-// unsigned in a trait and int in the alias that takes it. nvcc's front end converts it, GCC keeps it unsigned, and the stub
-// that the host code launches is not the one that was registered.
+// The cause of "cudaFuncSetAttribute … invalid resource handle" in thirty lines
+// (docs/decisions/0003): a constant that is unsigned in a trait and int in the alias that takes it.
+// nvcc's front end converts it, GCC keeps it unsigned, and the stub that the host code launches is
+// not the one that was registered.
 //
 // MXGEMM_CURED selects the cured twin. Each twin is a library that exports `control_launch`.
 #pragma once
