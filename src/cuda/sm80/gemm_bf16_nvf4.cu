@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// bf16 x NVFP4.
+#include "cuda/sm80/pair_kernels.cuh"
+
+namespace mxgemm::cuda {
+inline namespace MXGEMM_CUDA_ARCH {
+namespace {
+
+constexpr char kSwapped[] = "gemm_bf16_nvf4_any_16x32x128_s3_swapped";
+constexpr char kFlat[] = "gemm_bf16_nvf4_any_64x128x32_s8";
+constexpr char kLarge[] = "gemm_bf16_nvf4_any_128x256x32_s4";
+
+}  // namespace
+
+extern const mxgemm_kernel gemm_bf16_nvf4[] = {
+    kernel_entry<SwappedKernel<Format::kBf16, Format::kNvf4, kSwapped>>(),
+    kernel_entry<FlatKernel<Format::kBf16, Format::kNvf4, kFlat>>(),
+    kernel_entry<LargeKernel<Format::kBf16, Format::kNvf4, kLarge>>(),
+};
+
+}  // namespace MXGEMM_CUDA_ARCH
+}  // namespace mxgemm::cuda

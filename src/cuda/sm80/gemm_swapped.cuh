@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// D[M,N] = epilogue(A[M,K] . B[N,K]^T) for M <= 16: reading B is all the work there is. The roles
+// are swapped: 16 rows of B fill the side of mma.sync m16n8k16 that must be filled, the rows of A
+// the side of 8 (one or two of them).
+//
+//   a warp: 32 rows of B (16 in 8 bits)        a CTA: 8 warps, warps_along_n of them side by side
+//   x 128 k a step, straight from memory:      along N, the others take every (8 /
+//   warps_along_n)-th lane (g, t) = (lane / 4, lane % 4)         step; blockIdx.y takes a part of K
+//   reads k 32t … 32t + 31 of rows g, g + 8, …
+//
+// That is one MX block or two NVFP4 blocks per lane and row, and just what the lane multiplies: the
+// order of K in an mma is free, so its elements never pass through another lane or a shared tile.
+// They wait in a ring of shared memory that the lane alone reads (cp.async, kStages steps deep: 64
+// KiB in flight per SM at two CTAs, some 25 KiB would cover the latency).
+//
+// A is expanded to bf16 once per CTA, slab by slab of K, in the order in which lanes read it: the
+// 16 bytes that lane (g, t) needs for elements 8w … 8w + 7 of its block lie at
+// ((step * 4 + w) * rows + g) * 4 + t. A slab has 16384 elements: 1024 k of 16 rows, 16384 k of
+// one.
+//
+// Sums of the warps that share rows of B meet in shared memory and are added in the order of the
+// warps; those of several CTAs in `partial` (sum_splits.cuh), in the order of blockIdx.y.
+//
+// Shared memory: ring 48 KiB, slab 32 KiB. Any N, K, pitch and address.
+#pragma once
+
+#include "cuda/common/expand_bf16.cuh"
+#include "cuda/sm80/gemm_params.cuh"
+#include "cuda/sm80/gemm_tile.cuh"
+
+namespace mxgemm::cuda {
+inline namespace MXGEMM_CUDA_ARCH {
+
+template <Format kA, Format kB>
+struct SwappedGemm {
+  static constexpr int kMaxM = 16;
+  static constexpr int kWarps = 8;
+  static constexpr int kThreads = kWarps * 32;
+  static constexpr int kStages = 3;
+  static constexpr int kStepK = 128;
+  static constexpr int kLaneK = kStepK / 4;
+  static constexpr int kUnits = kLaneK / 8;
+  static constexpr int kTilesN = ElementTraits<kB>::kIsE2m1 ? 2 : 1;  // mma tiles of B rows
+  static constexpr int kWarpN = kTilesN * 16;
+  static constexpr int kRows = kTilesN * 2;  // rows of B per lane
+  static constexpr int kPiecesPerRow = kLaneK * ElementTraits<kB>::kBits / 8 / 16;
+  static constexpr int kPieces = kRows * kPiecesPerRow;
+  static constexpr int kWordsPerRow = kPiecesPerRow * 4;
+  static constexpr int kRingBytes = kWarps * kStages * kPieces * 16 * 32;
+  static constexpr int kSlabElements = kMaxM * 1024;
+  static constexpr int kSlabBytes = kSlabElements * 2;
+  static constexpr int kSharedBytes = kRingBytes + kSlabBytes;
+  static constexpr PairOrder kOrder =
+      ElementTraits<kB>::kIsE2m1 ? PairOrder::kStride4 : PairOrder::kStride2;
+  // Scales of a row and step, and the steps whose scales the four lanes of a row fetch at once.
+  static constexpr int kScalesPerStep = kStepK / ElementTraits<kB>::kBlock;
+  static constexpr int kQuadsPerStep = kScalesPerStep / 4;
+  static constexpr int kStepsPerFetch = 4 / kQuadsPerStep;
+  static constexpr int kScalesPerLane = kScalesPerStep / 4;
+};
+
+// Rows that the slab has room for: M rounded up to a power of two, so that few rows make long
+// slabs.
+__device__ __forceinline__ int slab_rows(int64_t m) {
+  return m <= 1 ? 1 : m <= 2 ? 2 : m <= 4 ? 4 : m <= 8 ? 8 : 16;
+}
+
+// Eight elements of A from k, expanded; 0 outside of A.
+template <Format kFormat, PairOrder kOrder>
+__device__ __forceinline__ uint4 expand_a(const OperandRows& a, int row, int64_t k, int64_t all_k) {
+  uint32_t pairs[4] = {};
+  if (row < a.scales.rows && k < all_k) {  // K is a multiple of 16
+    constexpr int kWords = ElementTraits<kFormat>::kBits / 4;
+    const uint8_t* source = a.data + row * a.pitch + k * ElementTraits<kFormat>::kBits / 8;
+    uint32_t words[kWords];
+    if (a.alignment >= (kWords == 4 ? 16 : 4)) {
+      if constexpr (kWords == 4) {
+        const uint4 all = __ldg(reinterpret_cast<const uint4*>(source));
+        words[0] = all.x;
+        words[1] = all.y;
+        words[2] = all.z;
+        words[3] = all.w;
+      } else {
+#pragma unroll
+        for (int i = 0; i < kWords; ++i) {
+          words[i] = __ldg(reinterpret_cast<const unsigned int*>(source) + i);
+        }
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kWords; ++i) {
+        words[i] = source[4 * i] | source[4 * i + 1] << 8 | source[4 * i + 2] << 16 |
+                   static_cast<uint32_t>(source[4 * i + 3]) << 24;
+      }
+    }
+    if constexpr (kFormat == Format::kBf16) {
+      reorder<kOrder>(words, pairs);
+    } else {
+      const int block = static_cast<int>(k / ElementTraits<kFormat>::kBlock);
+      ScaleFactor factor = scale_factor<kFormat>(scale_row(a.scales, row).code(block));
+      note_nan<kFormat>(words, &factor);
+      expand<kFormat, kOrder>(words, factor, pairs);
+    }
+  }
+  return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+}
+
+// Expands `steps` steps of A from step `first` into the slab.
+template <class Gemm, Format kFormat>
+__device__ __forceinline__ void fill_slab(const GemmParams& params, uint4* slab, int rows,
+                                          int first, int steps) {
+  const int units_per_step = rows * 16;
+#pragma unroll 4
+  for (int i = threadIdx.x; i < steps * units_per_step; i += Gemm::kThreads) {
+    // Neighbouring threads read neighbouring elements.
+    const int unit = i % 4;
+    const int t = i / 4 % 4;
+    const int row = i / 16 % rows;
+    const int step = i / units_per_step;
+    const int64_t k =
+        static_cast<int64_t>(first + step) * Gemm::kStepK + t * Gemm::kLaneK + unit * 8;
+    slab[((step * Gemm::kUnits + unit) * rows + row) * 4 + t] =
+        expand_a<kFormat, Gemm::kOrder>(params.a, row, k, params.k);
+  }
+}
+
+// One lane's rows of B: where they lie and the scales that are under way.
+template <class Gemm, Format kFormat>
+struct StreamedRows {
+  const uint8_t* source[Gemm::kRows];  // the lane's elements of step 0
+  bool is_inside[Gemm::kRows];
+  ScaleRow scales[Gemm::kRows];
+  uint32_t quads[Gemm::kRows];
+  uint32_t next_quads[Gemm::kRows];
+  int32_t alignment;
+  int32_t k;
+
+  __device__ __forceinline__ StreamedRows(const OperandRows& b, int64_t first_row, int64_t all_k)
+      : alignment(b.alignment), k(static_cast<int32_t>(all_k)) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < Gemm::kRows; ++i) {
+      const int64_t row = first_row + i * 8 + lane / 4;
+      is_inside[i] = row < b.scales.rows;
+      source[i] = b.data + (is_inside[i] ? row : 0) * b.pitch +
+                  lane % 4 * Gemm::kLaneK * ElementTraits<kFormat>::kBits / 8;
+      scales[i] = scale_row(b.scales, row);
+    }
+  }
+
+  __device__ __forceinline__ void load(uint8_t* slots, int step) const {
+    constexpr int kStepBytes = Gemm::kStepK * ElementTraits<kFormat>::kBits / 8;
+    const int first = step * Gemm::kStepK + static_cast<int>(threadIdx.x) % 4 * Gemm::kLaneK;
+    const int valid = min(k - first, Gemm::kLaneK) * ElementTraits<kFormat>::kBits / 8;
+#pragma unroll
+    for (int i = 0; i < Gemm::kPieces; ++i) {
+      const int row = i / Gemm::kPiecesPerRow;
+      const int piece = i % Gemm::kPiecesPerRow;
+      copy_piece<16, true>(slots + i * 32 * 16,
+                           source[row] + static_cast<int64_t>(step) * kStepBytes + piece * 16,
+                           is_inside[row] ? valid - piece * 16 : 0, alignment);
+    }
+  }
+
+  // Lane t of a row's four asks for the quad that belongs to the (t / kQuadsPerStep)-th of the next
+  // kStepsPerFetch steps of this warp, `stride` apart, from `step`.
+  __device__ __forceinline__ void ask_scales(int step, int stride) {
+    const int t = static_cast<int>(threadIdx.x) % 4;
+    const int quad =
+        (step + t / Gemm::kQuadsPerStep * stride) * Gemm::kQuadsPerStep + t % Gemm::kQuadsPerStep;
+#pragma unroll
+    for (int i = 0; i < Gemm::kRows; ++i) {
+      next_quads[i] = scales[i].quad(quad);
+    }
+  }
+
+  __device__ __forceinline__ void take_scales() {
+#pragma unroll
+    for (int i = 0; i < Gemm::kRows; ++i) {
+      quads[i] = next_quads[i];
+    }
+  }
+
+  // The quad that holds this lane's scales of the index-th step of the fetch.
+  __device__ __forceinline__ uint32_t scale_codes(int row, int index) const {
+    const int t = static_cast<int>(threadIdx.x) % 4;
+    const int first = t * Gemm::kScalesPerLane;
+    const int from = index * Gemm::kQuadsPerStep + first / 4;
+    return __shfl_sync(0xFFFFFFFFu, quads[row], from, 4) >> (first % 4 * 8);
+  }
+};
+
+// Multiplies one step: this lane's elements of B in `slots`, A's in `units` (of this step).
+template <class Gemm, Format kFormat>
+__device__ __forceinline__ void multiply_step(float (&sums)[Gemm::kTilesN][2][4],
+                                              const StreamedRows<Gemm, kFormat>& b,
+                                              const uint8_t* slots, int index, const uint4* units,
+                                              int rows, bool has_second) {
+  constexpr int kWordsPerUnit = Gemm::kWordsPerRow / Gemm::kUnits;
+  const int g = static_cast<int>(threadIdx.x) % 32 / 4;
+  const int t = static_cast<int>(threadIdx.x) % 4;
+  uint32_t codes[Gemm::kRows][Gemm::kWordsPerRow];
+  ScaleFactor factors[Gemm::kRows][Gemm::kScalesPerLane];
+#pragma unroll
+  for (int row = 0; row < Gemm::kRows; ++row) {
+#pragma unroll
+    for (int i = 0; i < Gemm::kPiecesPerRow; ++i) {
+      const uint4 words =
+          *reinterpret_cast<const uint4*>(slots + (row * Gemm::kPiecesPerRow + i) * 32 * 16);
+      codes[row][4 * i] = words.x;
+      codes[row][4 * i + 1] = words.y;
+      codes[row][4 * i + 2] = words.z;
+      codes[row][4 * i + 3] = words.w;
+    }
+    const uint32_t scale_codes = b.scale_codes(row, index);
+#pragma unroll
+    for (int i = 0; i < Gemm::kScalesPerLane; ++i) {
+      factors[row][i] = scale_factor<kFormat>(scale_codes >> (8 * i) & 0xFFu);
+      note_nan<kFormat>(codes[row], &factors[row][i]);
+    }
+  }
+#pragma unroll
+  for (int unit = 0; unit < Gemm::kUnits; ++unit) {
+    uint4 first = make_uint4(0, 0, 0, 0);
+    uint4 second = make_uint4(0, 0, 0, 0);
+    if (g < rows) {
+      first = units[(unit * rows + g) * 4 + t];
+      if (has_second) {
+        second = units[(unit * rows + g + 8) * 4 + t];
+      }
+    }
+#pragma unroll
+    for (int tile = 0; tile < Gemm::kTilesN; ++tile) {
+      constexpr int kUnitsPerScale = Gemm::kUnits / Gemm::kScalesPerLane;
+      uint32_t upper[4];
+      uint32_t lower[4];
+      expand<kFormat, Gemm::kOrder>(codes[2 * tile] + unit * kWordsPerUnit,
+                                    factors[2 * tile][unit / kUnitsPerScale], upper);
+      expand<kFormat, Gemm::kOrder>(codes[2 * tile + 1] + unit * kWordsPerUnit,
+                                    factors[2 * tile + 1][unit / kUnitsPerScale], lower);
+      multiply_add(sums[tile][0], upper[0], lower[0], upper[1], lower[1], first.x, first.y);
+      multiply_add(sums[tile][0], upper[2], lower[2], upper[3], lower[3], first.z, first.w);
+      if (has_second) {
+        multiply_add(sums[tile][1], upper[0], lower[0], upper[1], lower[1], second.x, second.y);
+        multiply_add(sums[tile][1], upper[2], lower[2], upper[3], lower[3], second.z, second.w);
+      }
+    }
+  }
+}
+
+// Adds the sums of the warps that share rows of B, in the order of the warps, and finishes D.
+template <class Gemm>
+__device__ __forceinline__ void store_swapped(const GemmParams& params,
+                                              const float (&sums)[Gemm::kTilesN][2][4],
+                                              float* shared, int warp_k, int warp_n,
+                                              int64_t first_col) {
+  const int cols = params.warps_along_n * Gemm::kWarpN;
+  const int pitch = cols + 4;  // 4: the two rows of a lane's sums fall into different banks
+  const int sharers = Gemm::kWarps / params.warps_along_n;
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int tile = 0; tile < Gemm::kTilesN; ++tile) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int row = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      const int col = warp_n * Gemm::kWarpN + tile * 16 + i % 4 / 2 * 8 + lane / 4;
+      shared[(warp_k * Gemm::kMaxM + row) * pitch + col] = sums[tile][i / 4][i % 4];
+    }
+  }
+  __syncthreads();
+  const bool is_partial = params.splits > 1;
+  const float alpha = is_partial ? 0.0f : alpha_of(params.epilogue);
+  const int groups = cols / kEpilogueWidth;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < Gemm::kMaxM * groups; i += Gemm::kThreads) {
+    const int row = i / groups;
+    const int col = i % groups * kEpilogueWidth;
+    alignas(16) float values[kEpilogueWidth] = {};
+    for (int sharer = 0; sharer < sharers; ++sharer) {
+      const float* source = shared + (sharer * Gemm::kMaxM + row) * pitch + col;
+#pragma unroll
+      for (int j = 0; j < kEpilogueWidth; ++j) {
+        values[j] += source[j];
+      }
+    }
+    if (is_partial) {
+      store_partial(params, row, first_col + col, values);
+    } else {
+      finish_row(params.epilogue, alpha, row, first_col + col, values);
+    }
+  }
+}
+
+template <Format kA, Format kB>
+__global__ void __launch_bounds__(SwappedGemm<kA, kB>::kThreads, 2)
+    swapped_kernel(const __grid_constant__ GemmParams params) {
+  using Gemm = SwappedGemm<kA, kB>;
+  extern __shared__ __align__(128) uint8_t shared[];
+  uint4* const slab = reinterpret_cast<uint4*>(shared + Gemm::kRingBytes);
+
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  const int warp_n = warp % params.warps_along_n;
+  const int warp_k = warp / params.warps_along_n;
+  const int stride = Gemm::kWarps / params.warps_along_n;
+  const int64_t first_col = static_cast<int64_t>(blockIdx.x) * params.warps_along_n * Gemm::kWarpN;
+
+  const int all_steps = static_cast<int>((params.k + Gemm::kStepK - 1) / Gemm::kStepK);
+  const int begin = static_cast<int>(blockIdx.y) * params.steps_per_split;
+  const int end = min(begin + params.steps_per_split, all_steps);
+
+  StreamedRows<Gemm, kB> b(params.b, first_col + warp_n * Gemm::kWarpN, params.k);
+  uint8_t* const ring = shared + (warp * Gemm::kStages * Gemm::kPieces * 32 + lane) * 16;
+  const auto slots = [&](int stage) { return ring + stage * Gemm::kPieces * 32 * 16; };
+
+  // This warp's steps: begin + warp_k, then every stride-th.
+  int load_step = begin + warp_k;
+  int load_stage = 0;
+  const auto load = [&] {
+    if (load_step < end) {
+      b.load(slots(load_stage), load_step);
+    }
+    copy_async_commit();
+    load_step += stride;
+    load_stage = load_stage + 1 == Gemm::kStages ? 0 : load_stage + 1;
+  };
+#pragma unroll
+  for (int i = 0; i < Gemm::kStages - 1; ++i) {
+    load();
+  }
+  b.ask_scales(begin + warp_k, stride);
+
+  const int rows = slab_rows(params.epilogue.m);
+  const bool has_second = rows > 8;
+  const int slab_steps = Gemm::kSlabElements / Gemm::kStepK / rows;
+  float sums[Gemm::kTilesN][2][4] = {};
+  int step = begin + warp_k;
+  int stage = 0;
+  int in_fetch = 0;
+#pragma unroll 1
+  for (int slab_begin = begin; slab_begin < end; slab_begin += slab_steps) {
+    const int slab_end = min(slab_begin + slab_steps, end);
+    __syncthreads();
+    fill_slab<Gemm, kA>(params, slab, rows, slab_begin, slab_end - slab_begin);
+    __syncthreads();
+#pragma unroll 1
+    for (; step < slab_end; step += stride) {
+      copy_async_wait<Gemm::kStages - 2>();
+      load();
+      if (in_fetch == 0) {
+        b.take_scales();
+        b.ask_scales(step + Gemm::kStepsPerFetch * stride, stride);
+      }
+      multiply_step<Gemm, kB>(sums, b, slots(stage), in_fetch,
+                              slab + (step - slab_begin) * Gemm::kUnits * rows * 4, rows,
+                              has_second);
+      stage = stage + 1 == Gemm::kStages ? 0 : stage + 1;
+      in_fetch = (in_fetch + 1) % Gemm::kStepsPerFetch;
+    }
+  }
+  copy_async_wait<0>();
+  __syncthreads();
+  store_swapped<Gemm>(params, sums, reinterpret_cast<float*>(shared), warp_k, warp_n, first_col);
+}
+
+}  // namespace MXGEMM_CUDA_ARCH
+}  // namespace mxgemm::cuda

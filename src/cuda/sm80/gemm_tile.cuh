@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// D[M,N] = epilogue(A[M,K] . B[N,K]^T), operands expanded to bf16 in shared memory, products on the
+// bf16 tensor cores (mma.sync m16n8k16), sums in fp32.
+//
+//        K                    K                      N
+//    +-------+            +-------+            +-----------+
+//  M | A  T  |          N | B  T  |          M | D         |     T: the CTA's tile of K, 32 wide,
+//    | kM x K|            | kN x K|            |  kM x kN  |        in kStages steps of cp.async
+//    +-------+            +-------+            +-----------+
+//
+// Why expand in shared memory: each element is then expanded once per CTA, not once per warp that
+// multiplies with it. At 128 x 256 a thread expands 48 elements for 64 mma; that is some 170
+// instructions beside the 64, and the tensor cores stay the limit. Expanding in registers instead
+// would be 128 elements for the same 64 mma.
+//
+// One step of K, between two barriers, in every warp alike (no roles):
+//   read the fragments of k 0…15; multiply those of k 16…31 of the step before
+//   read the fragments of k 16…31; multiply those of k 0…15
+//   meanwhile expand the next step's elements, which cp.async has brought, into the other tile, and
+//   start the copies of the step kStages - 1 ahead
+//
+// Which row of B is which column of an mma is free: thread t of a row of lanes gets columns 8t …
+// 8t+7 of each 32, so that it can store 16 bytes of D at once.
+//
+// Shared memory (bytes): tiles of bf16, 2 (scaled operand) or kStages (bf16) x rows x 64; raw ring,
+// kStages x rows x 16 (4 bits) or 32 (8 bits). At most 96 KiB: one CTA of 128 x 256 fits 8.6, 8.9
+// and 12.x, too. Any M, N, K, pitch and address: copies are masked and fall to 4-byte or byte
+// copies.
+#pragma once
+
+#include <type_traits>
+
+#include "cuda/sm80/tile_index.cuh"
+#include "cuda/sm80/tile_operand.cuh"
+
+namespace mxgemm::cuda {
+inline namespace MXGEMM_CUDA_ARCH {
+
+struct LargeTile {
+  static constexpr int kM = 128;
+  static constexpr int kN = 256;
+  static constexpr int kWarpsM = 2;  // 64 x 64 per warp: 128 accumulators, 32 fragment words a k16
+  static constexpr int kWarpsN = 4;
+  static constexpr int kStages = 4;
+  static constexpr int kMinCtas = 1;  // the accumulators leave no room for a second CTA
+};
+
+// For few rows: all warps share the 64 rows of A, so that every element of B is still expanded
+// once; three CTAs fit an SM, and more stages hide memory, which is the limit there.
+struct FlatTile {
+  static constexpr int kM = 64;
+  static constexpr int kN = 128;
+  static constexpr int kWarpsM = 1;
+  static constexpr int kWarpsN = 4;
+  static constexpr int kStages = 8;
+  static constexpr int kMinCtas = 3;
+};
+
+// Both operands of a pair in the order that costs least: bf16 lies in natural order, of two scaled
+// operands the second decides.
+template <Format kA, Format kB>
+constexpr PairOrder pair_order() {
+  return kA == Format::kBf16          ? PairOrder::kNatural
+         : ElementTraits<kB>::kIsE2m1 ? PairOrder::kStride4
+                                      : PairOrder::kStride2;
+}
+
+template <Format kA, Format kB, class Tile>
+struct TileGemm {
+  static constexpr int kThreads = Tile::kWarpsM * Tile::kWarpsN * 32;
+  static constexpr PairOrder kOrder = pair_order<kA, kB>();
+  using OperandA =
+      std::conditional_t<kA == Format::kBf16, PlainOperand<Tile::kM, kThreads, Tile::kStages>,
+                         ScaledOperand<kA, kOrder, Tile::kM, kThreads, Tile::kStages>>;
+  using OperandB = ScaledOperand<kB, kOrder, Tile::kN, kThreads, Tile::kStages>;
+  static constexpr int kSharedBytes = OperandA::kSharedBytes + OperandB::kSharedBytes;
+  static constexpr int kWarpM = Tile::kM / Tile::kWarpsM;
+  static constexpr int kWarpN = Tile::kN / Tile::kWarpsN;
+  static constexpr int kTilesM = kWarpM / 16;  // mma tiles of a warp
+  static constexpr int kTilesN = kWarpN / 8;
+  static constexpr int kGroupsN = kWarpN / 32;  // of four mma tiles whose columns interleave
+  static_assert(kGroupsN * 32 == kWarpN);
+};
+
+// Fragments of 16 k.
+template <class Gemm>
+struct Fragments {
+  uint32_t a[Gemm::kTilesM][4];
+  uint32_t b[Gemm::kTilesN / 2][4];  // two neighbouring mma tiles: k low, k high, k low, k high
+};
+
+// `offset_a`, `offset_b`: tile_offset() of this lane's row of the first matrices at kHalf 0. The
+// row of another matrix differs by a multiple of 4, which moves the unit's position by 2 or not at
+// all; so does the other half of the step.
+template <class Gemm, int kHalf>
+__device__ __forceinline__ void load_fragments(Fragments<Gemm>& fragments, uint32_t tile_a,
+                                               uint32_t tile_b, uint32_t offset_a,
+                                               uint32_t offset_b) {
+#pragma unroll
+  for (int i = 0; i < Gemm::kTilesM; ++i) {
+    load_matrices(fragments.a[i],
+                  tile_a + (offset_a ^ ((kHalf ^ (i & 1)) * 32)) + i * 16 * kTileRowBytes);
+  }
+#pragma unroll
+  for (int i = 0; i < Gemm::kTilesN / 2; ++i) {
+    load_matrices(fragments.b[i], tile_b + (offset_b ^ ((kHalf ^ (i & 1)) * 32)) +
+                                      (i / 2 * 32 + i % 2 * 4) * kTileRowBytes);
+  }
+}
+
+template <class Gemm>
+__device__ __forceinline__ void multiply_row(float (&sums)[Gemm::kTilesN][4],
+                                             const uint32_t (&a)[4],
+                                             const uint32_t (&b)[Gemm::kTilesN / 2][4]) {
+#pragma unroll
+  for (int j = 0; j < Gemm::kTilesN; ++j) {
+    multiply_add(sums[j], a[0], a[1], a[2], a[3], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+  }
+}
+
+// The accumulators leave through this thread's own slots of shared memory, kGroupsAtOnce groups of
+// eight at a time, only so that the epilogue's code exists a few times and not once per group.
+template <class Gemm>
+__device__ __forceinline__ void store_tile(const GemmParams& params,
+                                           float (&sums)[Gemm::kTilesM][Gemm::kTilesN][4],
+                                           uint8_t* shared, int64_t first_row, int64_t first_col) {
+  constexpr int kRowsAtOnce = 2;  // mma tiles
+  constexpr int kGroups = kRowsAtOnce * 2 * Gemm::kGroupsN;
+  static_assert(kGroups * 32 * Gemm::kThreads <= Gemm::kSharedBytes);
+  const int lane = threadIdx.x % 32;
+  float4* slots = reinterpret_cast<float4*>(shared) + threadIdx.x;
+  const bool is_partial = params.splits > 1;
+  const float alpha = is_partial ? 0.0f : alpha_of(params.epilogue);
+  const int64_t row_of_lane = first_row + lane / 4;
+  const int64_t col_of_lane = first_col + lane % 4 * kEpilogueWidth;
+
+#pragma unroll
+  for (int start = 0; start < Gemm::kTilesM; start += kRowsAtOnce) {
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+      const int half = group / Gemm::kGroupsN % 2;
+      auto& row = sums[start + group / Gemm::kGroupsN / 2];
+      const int col = group % Gemm::kGroupsN * 4;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        slots[(group * 2 + i) * Gemm::kThreads] =
+            make_float4(row[col + 2 * i][2 * half], row[col + 2 * i][2 * half + 1],
+                        row[col + 2 * i + 1][2 * half], row[col + 2 * i + 1][2 * half + 1]);
+      }
+    }
+#pragma unroll 1
+    for (int group = 0; group < kGroups; ++group) {
+      alignas(16) float values[kEpilogueWidth];
+      *reinterpret_cast<float4*>(values) = slots[group * 2 * Gemm::kThreads];
+      *reinterpret_cast<float4*>(values + 4) = slots[(group * 2 + 1) * Gemm::kThreads];
+      const int64_t row =
+          row_of_lane + (start + group / Gemm::kGroupsN / 2) * 16 + group / Gemm::kGroupsN % 2 * 8;
+      const int64_t col = col_of_lane + group % Gemm::kGroupsN * 32;
+      if (is_partial) {
+        store_partial(params, row, col, values);
+      } else {
+        finish_row(params.epilogue, alpha, row, col, values);
+      }
+    }
+  }
+}
+
+template <Format kA, Format kB, class Tile>
+__global__ void __launch_bounds__(TileGemm<kA, kB, Tile>::kThreads, Tile::kMinCtas)
+    tile_kernel(const __grid_constant__ GemmParams params) {
+  using Gemm = TileGemm<kA, kB, Tile>;
+  using OperandA = typename Gemm::OperandA;
+  using OperandB = typename Gemm::OperandB;
+  extern __shared__ __align__(128) uint8_t shared[];
+  uint8_t* const shared_b = shared + OperandA::kSharedBytes;
+
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  const int warp_m = warp % Tile::kWarpsM;
+  const int warp_n = warp / Tile::kWarpsM;
+  const TileIndex tile = tile_index(params);
+
+  const int all_steps = static_cast<int>((params.k + kTileK - 1) / kTileK);
+  const int begin = static_cast<int>(blockIdx.y) * params.steps_per_split;
+  const int steps = min(params.steps_per_split, all_steps - begin);
+
+  OperandA a(params.a, static_cast<int64_t>(tile.m) * Tile::kM, params.k, begin, shared);
+  OperandB b(params.b, static_cast<int64_t>(tile.n) * Tile::kN, params.k, begin, shared_b);
+
+  // Step i of this CTA; the copies beyond the last are empty groups, so that waiting counts right.
+  const auto load = [&](int i) {
+    if (i < steps) {
+      a.load(begin + i, i % Tile::kStages);
+      b.load(begin + i, i % Tile::kStages);
+    }
+    copy_async_commit();
+  };
+  const auto fetch = [&](int i) {
+    a.fetch(begin + i, i % Tile::kStages);
+    b.fetch(begin + i, i % Tile::kStages);
+  };
+
+  // This lane's row and unit of the first matrices.
+  const int row_a = warp_m * Gemm::kWarpM + lane % 16;
+  const uint32_t offset_a = tile_offset(row_a, lane / 16);
+  const int matrix = lane / 8;
+  const int row_b = warp_n * Gemm::kWarpN + lane % 8 / 2 * 8 + matrix / 2 * 2 + lane % 2;
+  const uint32_t offset_b = tile_offset(row_b, matrix % 2);
+  const uint32_t tiles_a = shared_address(shared);
+  const uint32_t tiles_b = shared_address(shared_b);
+
+  float sums[Gemm::kTilesM][Gemm::kTilesN][4] = {};
+  Fragments<Gemm> low;
+  Fragments<Gemm> high = {};  // the first step multiplies zeros in place of a step before
+
+#pragma unroll
+  for (int i = 0; i < Tile::kStages - 1; ++i) {
+    load(i);
+  }
+  copy_async_wait<Tile::kStages - 2>();
+  fetch(0);
+  a.template expand_unit<0>(0);
+  a.template expand_unit<1>(0);
+  b.template expand_unit<0>(0);
+  b.template expand_unit<1>(0);
+  b.template expand_unit<2>(0);
+  b.template expand_unit<3>(0);
+  __syncthreads();
+
+#pragma unroll 1
+  for (int i = 0; i < steps; ++i) {
+    const uint32_t tile_a = tiles_a + OperandA::tile_of(i) * OperandA::kTileBytes;
+    const uint32_t tile_b = tiles_b + OperandB::tile_of(i) * OperandB::kTileBytes;
+    const int other = (i + 1) % 2;
+
+    load_fragments<Gemm, 0>(low, tile_a, tile_b, offset_a, offset_b);
+    copy_async_wait<Tile::kStages - 3>();  // step i + 1 is there
+    fetch(i + 1);                          // after the last step: bytes that nobody will read
+    load(i + Tile::kStages - 1);
+
+    multiply_row<Gemm>(sums[0], high.a[0], high.b);
+    b.template expand_unit<0>(other);
+    multiply_row<Gemm>(sums[1], high.a[1], high.b);
+    b.template expand_unit<1>(other);
+    multiply_row<Gemm>(sums[2], high.a[2], high.b);
+    b.template expand_unit<2>(other);
+    multiply_row<Gemm>(sums[3], high.a[3], high.b);
+
+    load_fragments<Gemm, 1>(high, tile_a, tile_b, offset_a, offset_b);
+    multiply_row<Gemm>(sums[0], low.a[0], low.b);
+    b.template expand_unit<3>(other);
+    multiply_row<Gemm>(sums[1], low.a[1], low.b);
+    a.template expand_unit<0>(other);
+    multiply_row<Gemm>(sums[2], low.a[2], low.b);
+    a.template expand_unit<1>(other);
+    multiply_row<Gemm>(sums[3], low.a[3], low.b);
+    __syncthreads();
+  }
+#pragma unroll
+  for (int i = 0; i < Gemm::kTilesM; ++i) {
+    multiply_row<Gemm>(sums[i], high.a[i], high.b);
+  }
+  copy_async_wait<0>();
+
+  const int64_t first_row = static_cast<int64_t>(tile.m) * Tile::kM + warp_m * Gemm::kWarpM;
+  const int64_t first_col = static_cast<int64_t>(tile.n) * Tile::kN + warp_n * Gemm::kWarpN;
+  store_tile<Gemm>(params, sums, shared, first_row, first_col);
+}
+
+}  // namespace MXGEMM_CUDA_ARCH
+}  // namespace mxgemm::cuda
