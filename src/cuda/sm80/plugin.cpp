@@ -34,7 +34,8 @@ const mxgemm_kernel* const kKernels[] = {
 // Its PTX serves every later device that has no library of its own.
 const mxgemm_capability_range kCapabilities[] = {{80, 999}};
 
-const mxgemm_plugin_table kTable = plugin_table(kCapabilities, kKernels, MXGEMM_BUILD_INFO);
+const mxgemm_plugin_table kTable =
+    plugin_table(kCapabilities, kKernels, nullptr, MXGEMM_BUILD_INFO);
 
 }  // namespace
 }  // namespace MXGEMM_CUDA_ARCH
