@@ -107,7 +107,9 @@ mxgemm_status mxgemm_kernel_count(int32_t* count) {
     MXGEMM_TRY(check_not_null("count", count));
     IsaLimit limit;
     MXGEMM_TRY(isa_limit(&limit));
-    *count = static_cast<int32_t>(Registry::instance().kernels().size());
+    std::vector<const RegisteredKernel*> kernels;
+    MXGEMM_TRY(Registry::instance().all(&kernels));
+    *count = static_cast<int32_t>(kernels.size());
     return {};
   });
 }
@@ -121,7 +123,8 @@ mxgemm_status mxgemm_kernel_info_get(int32_t index, mxgemm_kernel_info* info) {
     MXGEMM_TRY(Registry::instance().at(index, &entry));
     IsaLimit limit;
     MXGEMM_TRY(isa_limit(&limit));
-    const std::string reason = unavailable_reason(*entry, limit);
+    std::string reason;
+    MXGEMM_TRY(unavailable_reason(*entry, limit, &reason));
     info->device_kind = entry->device_kind;
     info->formats_a = entry->kernel->formats_a;
     info->formats_b = entry->kernel->formats_b;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C functions of GEMM: plan, explain, run, the one-shot call.
 #include <memory>
+#include <string>
 
 #include "base/require.hpp"
 #include "core/buffers.hpp"
@@ -32,7 +33,7 @@ mxgemm_status mxgemm_plan_create(const mxgemm_gemm_desc* desc, const char* kerne
     *plan = nullptr;
     MXGEMM_TRY(check_problem(desc));
     Selection selection;
-    MXGEMM_TRY(current_selection(kernel_id, &selection));
+    MXGEMM_TRY(current_selection(*desc, kernel_id, &selection));
     auto made = std::make_unique<mxgemm_plan>();
     MXGEMM_TRY(make_plan(Registry::instance(), selection, *desc, &made->plan));
     *plan = made.release();
@@ -65,8 +66,9 @@ mxgemm_status mxgemm_plan_explain(const mxgemm_plan* plan, char* buffer, size_t 
                                   size_t* needed) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_not_null("plan", plan));
-    return write_text(explain(Registry::instance(), plan->plan.selection, plan->plan.desc), buffer,
-                      capacity, needed);
+    std::string text;
+    MXGEMM_TRY(explain(Registry::instance(), plan->plan.selection, plan->plan.desc, &text));
+    return write_text(text, buffer, capacity, needed);
   });
 }
 
@@ -75,9 +77,11 @@ mxgemm_status mxgemm_explain(const mxgemm_gemm_desc* desc, char* buffer, size_t 
   return guard([&]() -> Status {
     MXGEMM_TRY(check_problem(desc));
     Selection selection;
-    MXGEMM_TRY(current_selection(nullptr, &selection));
+    MXGEMM_TRY(current_selection(*desc, nullptr, &selection));
     MXGEMM_TRY(check_selection(Registry::instance(), selection));
-    return write_text(explain(Registry::instance(), selection, *desc), buffer, capacity, needed);
+    std::string text;
+    MXGEMM_TRY(explain(Registry::instance(), selection, *desc, &text));
+    return write_text(text, buffer, capacity, needed);
   });
 }
 
@@ -90,6 +94,7 @@ mxgemm_status mxgemm_kernel_accepts(int32_t index, const mxgemm_gemm_desc* desc,
     MXGEMM_TRY(check_problem(desc));
     Selection selection;
     MXGEMM_TRY(isa_limit(&selection.isa));
+    MXGEMM_TRY(device_capability(desc->device_kind, desc->device_index, &selection.capability));
     const std::string reason = refusal(*entry, *desc, selection);
     *accepts = reason.empty() ? 1 : 0;
     return write_text(reason, buffer, capacity, needed);

@@ -11,9 +11,10 @@ using namespace mxgemm::internal;
 
 namespace {
 
-Status check_target(int32_t device_kind, int32_t device_index, const void* stream) {
-  MXGEMM_TRY(check_device(kDeviceArguments, device_kind, device_index));
-  return check_stream(device_kind, stream);
+Status check_target(const DeviceNames& names, const Target& target) {
+  MXGEMM_TRY(check_device(names, target.device_kind, target.device_index));
+  MXGEMM_TRY(check_runnable(names, target.device_kind, target.device_index));
+  return check_stream(target.device_kind, target.stream);
 }
 
 }  // namespace
@@ -23,6 +24,7 @@ mxgemm_status mxgemm_pack_size(int32_t device_kind, int32_t device_index, int32_
   return guard([&]() -> Status {
     MXGEMM_TRY(check_not_null("bytes", bytes));
     MXGEMM_TRY(check_device(kDeviceArguments, device_kind, device_index));
+    MXGEMM_TRY(check_packing_device(device_kind));
     return packed_bytes(format, n, k, bytes);
   });
 }
@@ -31,7 +33,8 @@ mxgemm_status mxgemm_pack(int32_t device_kind, int32_t device_index, int32_t for
                           int64_t k, const mxgemm_operand* b, int32_t scale_layout, void* packed,
                           uint64_t packed_bytes, void* stream) {
   return guard([&]() -> Status {
-    MXGEMM_TRY(check_target(device_kind, device_index, stream));
+    MXGEMM_TRY(check_target(kDeviceArguments, {device_kind, device_index, stream}));
+    MXGEMM_TRY(check_packing_device(device_kind));
     return run_pack({format, n, k, b, scale_layout, packed, packed_bytes});
   });
 }
@@ -45,8 +48,7 @@ mxgemm_status mxgemm_quantize_workspace_size(const mxgemm_quantize_desc* desc, u
     MXGEMM_TRY(check_not_null("bytes", bytes));
     MXGEMM_TRY(check_quantize_desc(desc));
     MXGEMM_TRY(check_device(kDescDevice, desc->device_kind, desc->device_index));
-    *bytes = 0;  // the CPU needs none
-    return {};
+    return quantize_workspace_size(*desc, bytes);
   });
 }
 
@@ -54,9 +56,8 @@ mxgemm_status mxgemm_quantize(const mxgemm_quantize_desc* desc, const mxgemm_qua
                               void* stream) {
   return guard([&]() -> Status {
     MXGEMM_TRY(check_quantize_desc(desc));
-    MXGEMM_TRY(check_device(kDescDevice, desc->device_kind, desc->device_index));
-    MXGEMM_TRY(check_stream(desc->device_kind, stream));
-    return run_quantize(*desc, args);
+    MXGEMM_TRY(check_target(kDescDevice, {desc->device_kind, desc->device_index, stream}));
+    return run_quantize(*desc, args, stream);
   });
 }
 
@@ -66,8 +67,9 @@ mxgemm_status mxgemm_dequantize(int32_t device_kind, int32_t device_index, int32
                                 int32_t format_dst, void* dst, uint64_t dst_bytes, int64_t dst_ld,
                                 void* stream) {
   return guard([&]() -> Status {
-    MXGEMM_TRY(check_target(device_kind, device_index, stream));
-    return run_dequantize({format, rows, cols, src, scale_layout, global_scale_on_device,
+    const Target target = {device_kind, device_index, stream};
+    MXGEMM_TRY(check_target(kDeviceArguments, target));
+    return run_dequantize({target, format, rows, cols, src, scale_layout, global_scale_on_device,
                            format_dst, dst, dst_bytes, dst_ld});
   });
 }
@@ -77,8 +79,9 @@ mxgemm_status mxgemm_swizzle_scales(int32_t device_kind, int32_t device_index, i
                                     int64_t src_ld, uint8_t* dst, uint64_t dst_bytes,
                                     void* stream) {
   return guard([&]() -> Status {
-    MXGEMM_TRY(check_target(device_kind, device_index, stream));
-    return run_swizzle({rows, cols, src, src_bytes, dst, dst_bytes, src_ld});
+    const Target target = {device_kind, device_index, stream};
+    MXGEMM_TRY(check_target(kDeviceArguments, target));
+    return run_swizzle({target, rows, cols, src, src_bytes, dst, dst_bytes, src_ld});
   });
 }
 
@@ -87,7 +90,8 @@ mxgemm_status mxgemm_unswizzle_scales(int32_t device_kind, int32_t device_index,
                                       uint8_t* dst, uint64_t dst_bytes, int64_t dst_ld,
                                       void* stream) {
   return guard([&]() -> Status {
-    MXGEMM_TRY(check_target(device_kind, device_index, stream));
-    return run_unswizzle({rows, cols, src, src_bytes, dst, dst_bytes, dst_ld});
+    const Target target = {device_kind, device_index, stream};
+    MXGEMM_TRY(check_target(kDeviceArguments, target));
+    return run_unswizzle({target, rows, cols, src, src_bytes, dst, dst_bytes, dst_ld});
   });
 }

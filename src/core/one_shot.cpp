@@ -6,7 +6,7 @@
 
 #include "base/require.hpp"
 #include "core/buffers.hpp"
-#include "core/device.hpp"
+#include "core/memory.hpp"
 #include "core/plan_cache.hpp"
 
 namespace mxgemm::internal {
@@ -18,14 +18,14 @@ class ThreadWorkspace {
   ThreadWorkspace() = default;
   ThreadWorkspace(const ThreadWorkspace&) = delete;
   ThreadWorkspace& operator=(const ThreadWorkspace&) = delete;
-  ~ThreadWorkspace() { device_free(data_); }
+  ~ThreadWorkspace() { host_free(data_); }
 
   Status get(uint64_t bytes, void** data) {
     if (bytes > bytes_) {
-      device_free(data_);
+      host_free(data_);
       data_ = nullptr;
       bytes_ = 0;
-      MXGEMM_TRY(device_alloc(bytes, &data_));
+      MXGEMM_TRY(host_alloc(bytes, &data_));
       bytes_ = bytes;
     }
     *data = data_;
@@ -52,8 +52,7 @@ Status run_one_shot(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args* args, 
     return run_plan(*plan, args, stream);
   }
   // Asked for anew: the number of threads may have grown since the plan was made.
-  const uint64_t wanted =
-      std::max(plan->workspace_size, plan->entry->kernel->workspace_size(&plan->desc));
+  const uint64_t wanted = std::max(plan->workspace_size, current_workspace_size(*plan));
   mxgemm_gemm_args with_workspace = *args;
   MXGEMM_TRY(thread_workspace.get(wanted, &with_workspace.workspace));
   with_workspace.workspace_bytes = wanted;

@@ -5,6 +5,7 @@
 #include "base/require.hpp"
 #include "core/enums.hpp"
 #include "core/environment.hpp"
+#include "core/gpu_data.hpp"
 #include "core/operand.hpp"
 #include "core/quantize_call.hpp"
 #include "cpu/cpu_backend.hpp"
@@ -48,6 +49,24 @@ Status check_swizzle(const SwizzleCall& call, bool to_swizzled, int64_t* ld) {
   return check_disjoint(dst, src);
 }
 
+Status dequantize_on_cpu(const DequantizeCall& call, const OperandShape& shape,
+                         const mxgemm_operand& src, int64_t dst_ld) {
+  MXGEMM_TRY(check_threads());
+  DequantizeJob job;
+  job.format = shape.format->format;
+  job.rows = call.rows;
+  job.cols = call.cols;
+  job.qdata = static_cast<const uint8_t*>(src.data);
+  job.qdata_row_bytes = src.ld * shape.format->element_bits / 8;
+  job.scale = scale_view(shape, src);
+  job.global_scale = shape.global_scale_on_device ? *src.global_scale_ptr : src.global_scale;
+  job.format_dst = static_cast<Format>(call.format_dst);
+  job.dst = call.dst;
+  job.dst_ld = dst_ld;
+  dequantize(job, cpu::parallel_for());
+  return {};
+}
+
 }  // namespace
 
 Status run_dequantize(const DequantizeCall& call) {
@@ -64,47 +83,63 @@ Status run_dequantize(const DequantizeCall& call) {
   mxgemm_operand src = *call.src;
   OperandRegions regions;
   MXGEMM_TRY(check_operand(kNamesSrc, shape, &src, &regions));
-  DequantizeJob job;
-  job.dst_ld = call.dst_ld;
+  int64_t dst_ld = call.dst_ld;
   Region dst;
   const int dst_bits = find_format(static_cast<Format>(call.format_dst))->element_bits;
   MXGEMM_TRY(check_matrix(kNamesDst, {call.rows, call.cols, dst_bits}, call.dst, call.dst_bytes,
-                          &job.dst_ld, &dst));
+                          &dst_ld, &dst));
   MXGEMM_TRY(check_disjoint(dst, regions.data));
   MXGEMM_TRY(check_disjoint(dst, regions.scale));
   MXGEMM_TRY(check_disjoint(dst, regions.global_scale));
-  MXGEMM_TRY(check_threads());
-  job.format = format.format;
-  job.rows = call.rows;
-  job.cols = call.cols;
-  job.qdata = static_cast<const uint8_t*>(src.data);
-  job.qdata_row_bytes = src.ld * format.element_bits / 8;
-  job.scale = scale_view(shape, src);
-  job.global_scale = on_device ? *src.global_scale_ptr : src.global_scale;
-  job.format_dst = static_cast<Format>(call.format_dst);
-  job.dst = call.dst;
-  if (call.rows > 0 && call.cols > 0) {
-    dequantize(job, cpu::parallel_for());
+  if (call.rows == 0 || call.cols == 0) {
+    return {};
   }
-  return {};
+  if (call.target.device_kind == MXGEMM_DEVICE_CUDA) {
+    return gpu_dequantize(
+        {sizeof(mxgemm_dequantize_call), call.target.device_index, call.format, call.format_dst,
+         call.scale_layout, on_device ? 1 : 0, call.rows, call.cols, &src, call.dst, dst_ld},
+        call.target.stream);
+  }
+  return dequantize_on_cpu(call, shape, src, dst_ld);
 }
 
 Status run_swizzle(const SwizzleCall& call) {
   int64_t src_ld = 0;
   MXGEMM_TRY(check_swizzle(call, true, &src_ld));
-  if (call.rows > 0 && call.cols > 0) {
-    swizzle_scales(call.rows, call.cols, call.src, src_ld, call.dst);
+  if (call.rows == 0 || call.cols == 0) {
+    return {};
   }
+  if (call.target.device_kind == MXGEMM_DEVICE_CUDA) {
+    return gpu_swizzle({sizeof(mxgemm_swizzle_call), call.target.device_index, call.rows, call.cols,
+                        call.src, call.dst, src_ld},
+                       true, call.target.stream);
+  }
+  swizzle_scales(call.rows, call.cols, call.src, src_ld, call.dst);
   return {};
 }
 
 Status run_unswizzle(const SwizzleCall& call) {
   int64_t dst_ld = 0;
   MXGEMM_TRY(check_swizzle(call, false, &dst_ld));
-  if (call.rows > 0 && call.cols > 0) {
-    unswizzle_scales(call.rows, call.cols, call.src, call.dst, dst_ld);
+  if (call.rows == 0 || call.cols == 0) {
+    return {};
   }
+  if (call.target.device_kind == MXGEMM_DEVICE_CUDA) {
+    return gpu_swizzle({sizeof(mxgemm_swizzle_call), call.target.device_index, call.rows, call.cols,
+                        call.src, call.dst, dst_ld},
+                       false, call.target.stream);
+  }
+  unswizzle_scales(call.rows, call.cols, call.src, call.dst, dst_ld);
   return {};
+}
+
+Status check_packing_device(int32_t device_kind) {
+  if (device_kind == MXGEMM_DEVICE_CPU) {
+    return {};
+  }
+  return {
+      StatusCode::kUnsupported,
+      "device_kind is 1 (cuda); only the CPU has prepared weights, GPU kernels read B as it is"};
 }
 
 Status packed_bytes(int32_t format, int64_t n, int64_t k, uint64_t* bytes) {

@@ -47,7 +47,7 @@ Status PlanCache::get(const mxgemm_gemm_desc& desc, std::shared_ptr<const Plan>*
   // Made without the lock: two threads may make the same plan, and the first to come back here
   // keeps it.
   Selection selection;
-  MXGEMM_TRY(current_selection(nullptr, &selection));
+  MXGEMM_TRY(current_selection(desc, nullptr, &selection));
   selection.isa = limit;
   const auto made = std::make_shared<Plan>();
   MXGEMM_TRY(make_plan(Registry::instance(), selection, desc, made.get()));

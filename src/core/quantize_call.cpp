@@ -7,6 +7,7 @@
 #include "base/require.hpp"
 #include "core/enums.hpp"
 #include "core/environment.hpp"
+#include "core/gpu_data.hpp"
 #include "core/operand.hpp"
 #include "cpu/cpu_backend.hpp"
 #include "quantize/quantize.hpp"
@@ -60,10 +61,25 @@ struct QuantizeRegions {
   Region global_scale;
 };
 
-Status resolve_quantize_args(const mxgemm_quantize_desc& desc, mxgemm_quantize_args* args) {
+// What only the CPU offers.
+Status check_gpu_options(const mxgemm_quantize_desc& desc) {
+  if (desc.device_kind == MXGEMM_DEVICE_CPU) {
+    return {};
+  }
+  if (desc.scale_rule == MXGEMM_SCALE_RULE_MSE) {
+    return {StatusCode::kUnsupported, "desc.scale_rule is 6 (mse); only the CPU has it"};
+  }
+  if (desc.rounding == MXGEMM_ROUND_STOCHASTIC) {
+    return {StatusCode::kUnsupported, "desc.rounding is 1 (stochastic); only the CPU has it"};
+  }
+  return {};
+}
+
+Status resolve_quantize_args(const mxgemm_quantize_desc& desc, mxgemm_quantize_args* args,
+                             QuantizeRegions* out) {
   const FormatInfo& format = *find_format(static_cast<Format>(desc.format));
   const int src_bits = find_format(static_cast<Format>(desc.format_src))->element_bits;
-  QuantizeRegions regions;
+  QuantizeRegions& regions = *out;
   MXGEMM_TRY(check_matrix(kNamesSrc, {desc.rows, desc.cols, src_bits}, args->src, args->src_bytes,
                           &args->src_ld, &regions.src));
   MXGEMM_TRY(check_matrix(kNamesQdata, {desc.rows, desc.cols, format.element_bits}, args->qdata,
@@ -77,6 +93,23 @@ Status resolve_quantize_args(const mxgemm_quantize_desc& desc, mxgemm_quantize_a
   MXGEMM_TRY(check_disjoint(regions.qdata, regions.global_scale));
   MXGEMM_TRY(check_disjoint(regions.scale, regions.global_scale));
   return check_disjoint(regions.global_scale, regions.src);
+}
+
+Status quantize_on_cpu(const mxgemm_quantize_desc& desc, const mxgemm_quantize_args& args) {
+  IsaLimit limit;
+  MXGEMM_TRY(isa_limit(&limit));
+  MXGEMM_TRY(check_threads());
+  QuantizeBuffers buffers;
+  buffers.src = args.src;
+  buffers.src_ld = args.src_ld;
+  buffers.qdata = static_cast<uint8_t*>(args.qdata);
+  buffers.qdata_row_bytes =
+      args.qdata_ld * find_format(static_cast<Format>(desc.format))->element_bits / 8;
+  buffers.scale = args.scale;
+  buffers.scale_ld = args.scale_ld;
+  buffers.global_scale = args.global_scale;
+  return quantize(options_of(desc), buffers, cpu::quantize_row_kernels(limit.isa),
+                  cpu::parallel_for());
 }
 
 }  // namespace
@@ -127,27 +160,28 @@ Status check_quantize_desc(const mxgemm_quantize_desc* desc) {
   return options.ok() ? options : Status(options.code(), "desc." + options.message());
 }
 
-Status run_quantize(const mxgemm_quantize_desc& desc, const mxgemm_quantize_args* args) {
+Status quantize_workspace_size(const mxgemm_quantize_desc& desc, uint64_t* bytes) {
+  *bytes = 0;  // the CPU needs none
+  MXGEMM_TRY(check_gpu_options(desc));
+  return desc.device_kind == MXGEMM_DEVICE_CPU ? Status()
+                                               : gpu_quantize_workspace_size(desc, bytes);
+}
+
+Status run_quantize(const mxgemm_quantize_desc& desc, const mxgemm_quantize_args* args,
+                    void* stream) {
   MXGEMM_TRY(check_not_null("args", args));
   MXGEMM_TRY(check_struct_size("args.struct_size", args->struct_size, sizeof(*args),
                                "mxgemm_quantize_args"));
   MXGEMM_REQUIRE(args->reserved == 0, "args.reserved is %" PRIu32 "; it must be 0", args->reserved);
+  MXGEMM_TRY(check_gpu_options(desc));
   mxgemm_quantize_args resolved = *args;
-  MXGEMM_TRY(resolve_quantize_args(desc, &resolved));
-  IsaLimit limit;
-  MXGEMM_TRY(isa_limit(&limit));
-  MXGEMM_TRY(check_threads());
-  QuantizeBuffers buffers;
-  buffers.src = resolved.src;
-  buffers.src_ld = resolved.src_ld;
-  buffers.qdata = static_cast<uint8_t*>(resolved.qdata);
-  buffers.qdata_row_bytes =
-      resolved.qdata_ld * find_format(static_cast<Format>(desc.format))->element_bits / 8;
-  buffers.scale = resolved.scale;
-  buffers.scale_ld = resolved.scale_ld;
-  buffers.global_scale = resolved.global_scale;
-  return quantize(options_of(desc), buffers, cpu::quantize_row_kernels(limit.isa),
-                  cpu::parallel_for());
+  QuantizeRegions regions;
+  MXGEMM_TRY(resolve_quantize_args(desc, &resolved, &regions));
+  if (desc.device_kind == MXGEMM_DEVICE_CUDA) {
+    return gpu_quantize(desc, resolved, stream,
+                        {regions.src, regions.qdata, regions.scale, regions.global_scale});
+  }
+  return quantize_on_cpu(desc, resolved);
 }
 
 }  // namespace mxgemm::internal

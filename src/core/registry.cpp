@@ -9,10 +9,11 @@
 
 namespace mxgemm::internal {
 
-Registry::Registry(std::span<const mxgemm_kernel> cpu_kernels) {
-  kernels_.reserve(cpu_kernels.size());
+Registry::Registry(std::span<const mxgemm_kernel> cpu_kernels, FindLoader find_loader)
+    : find_loader_(find_loader) {
+  cpu_kernels_.reserve(cpu_kernels.size());
   for (const mxgemm_kernel& kernel : cpu_kernels) {
-    kernels_.push_back(
+    cpu_kernels_.push_back(
         {&kernel, MXGEMM_DEVICE_CPU,
          format_text("%s:%s:%s", device_kind_name(MXGEMM_DEVICE_CPU), kernel.arch, kernel.name)});
   }
@@ -20,36 +21,87 @@ Registry::Registry(std::span<const mxgemm_kernel> cpu_kernels) {
 
 const Registry& Registry::instance() {
   static const Registry* const registry =
-      new Registry(cpu::kernels());  // never destroyed: plans point into it
+      new Registry(cpu::kernels(), gpu_loader);  // never destroyed: plans point into it
   return *registry;
 }
 
-Status Registry::at(int32_t index, const RegisteredKernel** entry) const {
-  MXGEMM_REQUIRE(index >= 0 && static_cast<size_t>(index) < kernels_.size(),
-                 "index is %d; it must be at least 0 and below mxgemm_kernel_count, %zu", index,
-                 kernels_.size());
-  *entry = &kernels_[static_cast<size_t>(index)];
+Status Registry::groups(int32_t device_kind, int32_t capability, KernelGroups* groups) const {
+  if (device_kind == MXGEMM_DEVICE_CPU) {
+    groups->groups.push_back(cpu_kernels_);
+    return {};
+  }
+  if (find_loader_ == nullptr) {
+    return {};
+  }
+  Loader* loader = nullptr;
+  MXGEMM_TRY(find_loader_(&loader));
+  for (const LibraryChoice& choice : loader->choices(capability)) {
+    if (choice.refusal.empty()) {
+      groups->groups.push_back(choice.library->kernels);
+    } else {
+      groups->refused.push_back(choice);
+    }
+  }
   return {};
 }
 
-const RegisteredKernel* Registry::find(std::string_view id) const {
-  const auto found = std::find_if(kernels_.begin(), kernels_.end(),
-                                  [id](const RegisteredKernel& entry) { return entry.id == id; });
-  return found == kernels_.end() ? nullptr : &*found;
-}
-
-bool Registry::has_arch(std::string_view arch) const {
-  return std::any_of(kernels_.begin(), kernels_.end(),
-                     [arch](const RegisteredKernel& entry) { return entry.kernel->arch == arch; });
-}
-
-std::string Registry::id_list() const {
-  std::string list;
-  for (const RegisteredKernel& entry : kernels_) {
-    list += list.empty() ? "" : ", ";
-    list += entry.id;
+Status Registry::all(std::vector<const RegisteredKernel*>* kernels) const {
+  for (const RegisteredKernel& entry : cpu_kernels_) {
+    kernels->push_back(&entry);
   }
-  return list;
+  if (find_loader_ == nullptr) {
+    return {};
+  }
+  Loader* loader = nullptr;
+  MXGEMM_TRY(find_loader_(&loader));
+  for (const GpuLibrary* library : loader->load_all()) {
+    for (const RegisteredKernel& entry : library->kernels) {
+      kernels->push_back(&entry);
+    }
+  }
+  return {};
+}
+
+Status Registry::at(int32_t index, const RegisteredKernel** entry) const {
+  std::vector<const RegisteredKernel*> kernels;
+  MXGEMM_TRY(all(&kernels));
+  MXGEMM_REQUIRE(index >= 0 && static_cast<size_t>(index) < kernels.size(),
+                 "index is %d; it must be at least 0 and below mxgemm_kernel_count, %zu", index,
+                 kernels.size());
+  *entry = kernels[static_cast<size_t>(index)];
+  return {};
+}
+
+template <typename Predicate>
+Status Registry::any(const Predicate& predicate, bool* found) const {
+  *found = std::any_of(cpu_kernels_.begin(), cpu_kernels_.end(), predicate);
+  if (*found) {
+    return {};
+  }
+  std::vector<const RegisteredKernel*> kernels;
+  MXGEMM_TRY(all(&kernels));
+  *found = std::any_of(kernels.begin(), kernels.end(),
+                       [&predicate](const RegisteredKernel* entry) { return predicate(*entry); });
+  return {};
+}
+
+Status Registry::has_id(std::string_view id, bool* found) const {
+  return any([id](const RegisteredKernel& entry) { return entry.id == id; }, found);
+}
+
+Status Registry::has_arch(std::string_view arch, bool* found) const {
+  return any([arch](const RegisteredKernel& entry) { return entry.kernel->arch == arch; }, found);
+}
+
+Status Registry::id_list(std::string* list) const {
+  std::vector<const RegisteredKernel*> kernels;
+  MXGEMM_TRY(all(&kernels));
+  list->clear();
+  for (const RegisteredKernel* entry : kernels) {
+    *list += list->empty() ? "" : ", ";
+    *list += entry->id;
+  }
+  return {};
 }
 
 }  // namespace mxgemm::internal

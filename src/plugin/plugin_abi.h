@@ -103,7 +103,8 @@ typedef struct mxgemm_data_functions {
   /* Before the first of these calls on a device: loads what the others launch, so that they may
    * stand inside a capture. */
   int32_t (*prepare)(int32_t device_index, mxgemm_message error);
-  /* Scale rule mse and stochastic rounding, which only the CPU has, do not come here. */
+  /* Scale rule mse and stochastic rounding, which only the CPU has, do not come here. rows or cols
+   * may be 0: then only a global scale is left to write, 1. */
   uint64_t (*quantize_workspace_size)(const struct mxgemm_quantize_desc* desc);
   int32_t (*quantize)(const struct mxgemm_quantize_desc* desc,
                       const struct mxgemm_quantize_args* args, void* stream, mxgemm_message error);
