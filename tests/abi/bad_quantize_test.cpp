@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "abi/expect_status.hpp"
@@ -46,6 +47,24 @@ TEST(BadQuantize, TheCallItselfIsRight) {
   QuantizeCall nv(MXGEMM_NVF4);
   expect_ok(nv.run());
   EXPECT_GT(nv.global_scale, 0.0f);
+}
+
+// Kind of fault 24.
+TEST(Quantize, ZeroSizes) {
+  for (const int32_t format : {MXGEMM_MXF4, MXGEMM_NVF4}) {
+    for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{0, 64}, {3, 0}, {0, 0}}) {
+      QuantizeCall call(format);
+      call.desc.rows = rows;
+      call.desc.cols = cols;
+      expect_ok(call.run());
+      EXPECT_EQ(call.global_scale, 1.0f);  // of no elements
+      call.args.src = call.args.qdata = call.args.scale = nullptr;
+      call.args.src_bytes = call.args.qdata_bytes = call.args.scale_bytes = 0;
+      expect_ok(call.run());
+      EXPECT_EQ(call.qdata[0], 0xEE);
+      EXPECT_EQ(call.scale[0], 0xEE);
+    }
+  }
 }
 
 TEST(BadQuantize, Structs) {
@@ -259,6 +278,29 @@ struct DequantizeCall {
   }
   mxgemm_status run() { return run(&src); }
 };
+
+TEST(Dequantize, GlobalScalesAndZeroSizes) {
+  DequantizeCall nv;
+  nv.format = MXGEMM_NVF4;
+  nv.scale.assign(3 * 4, 0x38);
+  nv.src.scale = nv.scale.data();
+  nv.src.scale_bytes = nv.scale.size();
+  nv.src.global_scale = 0.5f;
+  expect_ok(nv.run());
+  EXPECT_EQ(nv.dst[100], 0.5f);
+  const float two = 2.0f;
+  nv.src.global_scale_ptr = &two;
+  expect_invalid(nv.run(), {"src.global_scale_ptr is", "must be NULL"});
+  nv.on_device = 1;
+  expect_ok(nv.run());
+  EXPECT_EQ(nv.dst[100], 2.0f);
+  nv.src.global_scale_ptr = nullptr;
+  expect_invalid(nv.run(), {"src.global_scale_ptr is NULL"});
+  DequantizeCall empty;
+  empty.rows = 0;
+  expect_ok(empty.run());
+  EXPECT_EQ(empty.dst[0], -1.0f);
+}
 
 TEST(BadDequantize, EveryArgument) {
   DequantizeCall call;
