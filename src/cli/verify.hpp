@@ -26,8 +26,8 @@ struct VerifyOptions {
   Placement placement = Placement::kGuarded;
   bool in_place = false;
   std::function<void(const std::string& kernel_id, Image& d)> tamper;
-  // Called now and then with the part that is done, 0 … 1.
-  std::function<void(const std::string& what, double done)> progress;
+  // Called with units of verify_work() that are done, from one thread at a time.
+  std::function<void(uint64_t done)> progress;
 };
 
 // One kernel with one kind of data.
@@ -48,13 +48,16 @@ struct VerifyRow {
 
 struct VerifyResult {
   std::vector<VerifyRow> rows;
-  std::vector<std::string>
-      refusals;  // "<kernel id>: <reason>" of kernels that do not take the problem
+  // "<kernel id>: <reason>" of kernels that do not take the problem.
+  std::vector<std::string> refusals;
 };
 
 // Throws CommandError where something other than a kernel's numbers fails; exit code 3 where no
 // kernel takes the problem.
 VerifyResult verify_problem(const Problem& problem, const VerifyOptions& options);
+
+// Units of work in verify_problem, for a progress bar.
+uint64_t verify_work(const Problem& problem, const VerifyOptions& options);
 
 // The command line that runs this row alone.
 std::string reproduction(const Problem& problem, const VerifyRow& row);
