@@ -138,7 +138,7 @@ void run_plan(DeviceProblem& on_device, const VerifyOptions& options, Outcome& o
   on_device.run(plan);
   outcome.d = on_device.result();
   if (options.tamper) {
-    options.tamper(id, outcome.d);
+    options.tamper(id, on_device, outcome.d);
   }
   for (const std::string& changed : on_device.changed_inputs()) {
     outcome.row.failures.push_back(changed);
