@@ -276,7 +276,9 @@ int bench(const BenchRequest& request, Console& console) {
                       moved_bytes(job.problem, device)});
       if (!request.json) {
         table.print_row(console.out, cells(rows.back()));
-        console.out.flush();
+      }
+      if (!console.out.flush()) {
+        return kExitOk;  // nobody reads on
       }
     }
   }

@@ -96,7 +96,7 @@ void print_result(const std::vector<ShardPlan>& plans, const Arguments& argument
       const QuantizedRecord& record = tensor.record;
       const char* to = dtype_name(output_dtype(arguments, record));
       const char* from = internal::format_name(record.format);
-      table.add_row({name, shape_text({record.rows, record.cols}), from, to});
+      table.add_row({printable(name), shape_text({record.rows, record.cols}), from, to});
       json.begin_object().key("name").string(name).key("shape").begin_array();
       json.integer(record.rows).integer(record.cols).end();
       json.key("format").string(from).key("dtype").string(to).end();

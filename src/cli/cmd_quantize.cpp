@@ -169,7 +169,7 @@ void print_table(const std::vector<ResultRow>& rows, const Arguments& arguments,
     before += static_cast<double>(row.bytes_before);
     after += static_cast<double>(row.bytes_after);
     quantized += row.quantized ? 1 : 0;
-    table.add_row({row.name, shape_text(row.shape), dtype_name(row.dtype),
+    table.add_row({printable(row.name), shape_text(row.shape), dtype_name(row.dtype),
                    std::to_string(row.bytes_before), std::to_string(row.bytes_after),
                    sqnr_text(row), row.quantized ? format : "kept: " + row.reason});
     if (row.fidelity.lost != 0) {

@@ -5,7 +5,6 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/io/json_writer.hpp"
+#include "cli/progress.hpp"
 #include "cli/table.hpp"
 
 namespace mxgemm::cli {
@@ -31,37 +31,6 @@ constexpr const char* kExamples =
     "  options  scales=swizzled|rowmajor  pad=nan|zero  bias[=f32]  beta=<x>  alpha=<x>|dev\n"
     "           act=none|relu|gelu|gelu_tanh|silu  lda=+<n> ldb=+<n> ldc=+<n> ldd=+<n>\n"
     "           off=<bytes>  packed\n";
-
-// A line on stderr that is written over, on a terminal and only where work takes long.
-class StatusLine {
- public:
-  explicit StatusLine(Console& console) : console_(console) {}
-  ~StatusLine() { clear(); }
-
-  void show(const std::string& what, double done) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!console_.err_is_terminal || now - last_ < std::chrono::milliseconds(200)) {
-      return;
-    }
-    last_ = now;
-    fmt::print(console_.err, "\r\x1b[K{} {:.0f} %", what, 100.0 * done);
-    console_.err.flush();
-    shown_ = true;
-  }
-
-  void clear() {
-    if (shown_) {
-      fmt::print(console_.err, "\r\x1b[K");
-      console_.err.flush();
-      shown_ = false;
-    }
-  }
-
- private:
-  Console& console_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-  bool shown_ = false;
-};
 
 struct ProblemRows {
   Problem problem;
@@ -109,7 +78,6 @@ void print_rows(const ProblemRows& rows, Console& console) {
     fmt::print(console.out, "  again: {}\n", reproduction(rows.problem, row));
   }
   fmt::print(console.out, "\n");
-  console.out.flush();
 }
 
 void write_row(const Problem& problem, const VerifyRow& row, JsonWriter& json) {
@@ -219,24 +187,23 @@ int verify_command(const VerifyRequest& request, Console& console) {
   int64_t passed = 0;
   int64_t failed = 0;
   for (ProblemRows& rows : all) {
-    StatusLine status(console);
-    options.progress = [&](const std::string& what, double done) {
-      status.show(fmt::format("{} {}", to_string(rows.problem), what), done);
-    };
     try {
+      Progress progress(console, to_string(rows.problem), verify_work(rows.problem, options));
+      options.progress = [&](uint64_t done) { progress.advance(done); };
       rows.result = verify_problem(rows.problem, options);
     } catch (const CommandError& error) {
-      status.clear();
       rows.error = error;
       fmt::print(console.err, "mxgemm verify: {}\n", error.what());
       continue;
     }
-    status.clear();
     for (const VerifyRow& row : rows.result.rows) {
       (row.passed() ? passed : failed) += 1;
     }
     if (!request.json) {
       print_rows(rows, console);
+    }
+    if (!console.out.flush()) {
+      return exit_code(all);  // nobody reads on
     }
   }
   if (request.json) {

@@ -17,7 +17,7 @@ struct VerifyRequest {
   std::vector<std::string> kinds;  // empty: exact and normal
   uint64_t seed = 1;
   bool json = false;
-  std::function<void(const std::string& kernel_id, Image& d)> tamper;  // as in VerifyOptions
+  Tamper tamper;  // as in VerifyOptions
 };
 
 // What main returns: 4 if something could not run, else 1 if a row failed, else 3 if a problem has

@@ -9,6 +9,7 @@ namespace mxgemm::cli {
 void register_info(Program& program);
 void register_quantize(Program& program);
 void register_dequantize(Program& program);
+void register_gemm(Program& program);
 void register_inspect(Program& program);
 void register_verify(Program& program);
 void register_bench(Program& program);

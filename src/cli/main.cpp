@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 
 #include "cli/program.hpp"
+
+namespace {
+
+// Whether all output got out, or nobody wanted the rest of it (`mxgemm info | head -1`).
+bool output_is_complete() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
+    return true;
+  }
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   // A reader that goes away (`mxgemm info | head`) ends the output, not a command that may be
@@ -16,5 +31,10 @@ int main(int argc, char** argv) {
   const bool color = out_is_terminal && (no_color == nullptr || *no_color == '\0');
   mxgemm::cli::Console console{std::cout, std::cerr, out_is_terminal, isatty(STDERR_FILENO) != 0,
                                color};
-  return mxgemm::cli::run_program(argc, argv, console);
+  const int code = mxgemm::cli::run_program(argc, argv, console);
+  if (!output_is_complete()) {
+    std::fprintf(stderr, "mxgemm: cannot write to standard output\n");
+    return mxgemm::cli::kExitRunTimeFailure;
+  }
+  return code;
 }

@@ -74,6 +74,7 @@ int run_program(int argc, const char* const* argv, Console& console) {
   register_info(program);
   register_quantize(program);
   register_dequantize(program);
+  register_gemm(program);
   register_inspect(program);
   register_verify(program);
   register_bench(program);

@@ -192,6 +192,8 @@ Status read_records(const Metadata& metadata, QuantizedRecords* records) {
   }
   for (const JsonMember& member : *tensors->object()) {
     QuantizedRecord record;
+    MXGEMM_TRY(
+        with_prefix(where + ", tensor " + quoted_text(member.key), check_tensor_name(member.key)));
     MXGEMM_TRY(with_prefix(where + ", tensor " + quoted_text(member.key),
                            read_record(member.value, &record)));
     records->emplace(member.key, std::move(record));

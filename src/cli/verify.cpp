@@ -60,6 +60,15 @@ std::vector<OutputTile> sampled_tiles(const Problem& p, uint64_t seed) {
   return tiles;
 }
 
+bool is_sampled(const Problem& p) {
+  return static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) >
+         kMaxReferenceProducts;
+}
+
+std::vector<OutputTile> checked_tiles(const Problem& p, uint64_t seed) {
+  return is_sampled(p) ? sampled_tiles(p, seed) : all_tiles(p);
+}
+
 // Compares every outcome with the reference, which each tile is asked for once.
 void compare(const ProblemData& data, const std::vector<OutputTile>& tiles,
              std::vector<Outcome>& outcomes, const VerifyOptions& options, bool sampled) {
@@ -67,7 +76,6 @@ void compare(const ProblemData& data, const std::vector<OutputTile>& tiles,
   // A report per tile and outcome, merged in order, so that the sums do not depend on the threads.
   std::vector<std::vector<CompareReport>> reports(tiles.size());
   std::mutex progress_lock;
-  size_t done = 0;
   parallel_for(static_cast<int64_t>(tiles.size()), host_threads(), [&](int64_t index) {
     const OutputTile& tile = tiles[static_cast<size_t>(index)];
     std::vector<ExpectedOutput> expected(
@@ -83,8 +91,7 @@ void compare(const ProblemData& data, const std::vector<OutputTile>& tiles,
     }
     if (options.progress) {
       const std::lock_guard lock(progress_lock);
-      options.progress("reference",
-                       static_cast<double>(++done) / static_cast<double>(tiles.size()));
+      options.progress(1);
     }
   });
   for (size_t i = 0; i < outcomes.size(); ++i) {
@@ -131,7 +138,7 @@ void run_plan(DeviceProblem& on_device, const VerifyOptions& options, Outcome& o
   on_device.run(plan);
   outcome.d = on_device.result();
   if (options.tamper) {
-    options.tamper(id, outcome.d);
+    options.tamper(id, on_device, outcome.d);
   }
   for (const std::string& changed : on_device.changed_inputs()) {
     outcome.row.failures.push_back(changed);
@@ -209,17 +216,11 @@ void verify_kind(const Problem& problem, DataKind kind,
     }
     DeviceProblem on_device(data, options.devices[i], options.placement, options.in_place);
     for (const std::string& id : kernels[i]) {
-      if (options.progress) {
-        options.progress(id, 0.0);
-      }
       outcomes.push_back(run_kernel(on_device, id, options));
     }
   }
-  const double products = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                          static_cast<double>(problem.k);
-  const bool sampled = products > kMaxReferenceProducts;
-  compare(data, sampled ? sampled_tiles(problem, options.seed) : all_tiles(problem), outcomes,
-          options, sampled);
+  const bool sampled = is_sampled(problem);
+  compare(data, checked_tiles(problem, options.seed), outcomes, options, sampled);
   for (Outcome& outcome : outcomes) {
     outcome.row.kind = kind;
     if (outcome.row.ran) {
@@ -255,6 +256,10 @@ VerifyResult verify_problem(const Problem& problem, const VerifyOptions& options
     verify_kind(problem, kind, kernels, options, result);
   }
   return result;
+}
+
+uint64_t verify_work(const Problem& problem, const VerifyOptions& options) {
+  return checked_tiles(problem, options.seed).size() * options.kinds.size();
 }
 
 std::string reproduction(const Problem& problem, const VerifyRow& row) {

@@ -13,21 +13,28 @@
 
 namespace mxgemm::cli {
 
+class DeviceProblem;
+
 // Above this many products (some ten seconds of two cores) only a sample of tiles is compared then
 // (every output is still looked at for poison, and every byte around D).
 constexpr double kMaxReferenceProducts = 4e9;
+
+// Sees a kernel's run before it is checked; a test changes `d`, or an input on the device, to see
+// the check fail.
+using Tamper =
+    std::function<void(const std::string& kernel_id, const DeviceProblem& run, Image& d)>;
 
 struct VerifyOptions {
   std::vector<DeviceId> devices = {DeviceId{}};
   std::string kernel_id;  // empty: every kernel that accepts the problem
   std::vector<DataKind> kinds = {DataKind::kExact, DataKind::kNormal};
   uint64_t seed = 1;
-  // Of tests: where inputs lie, whether D is C, and a change of D between run and check.
+  // Of tests: where inputs lie, whether D is C, and what happens between run and check.
   Placement placement = Placement::kGuarded;
   bool in_place = false;
-  std::function<void(const std::string& kernel_id, Image& d)> tamper;
-  // Called now and then with the part that is done, 0 … 1.
-  std::function<void(const std::string& what, double done)> progress;
+  Tamper tamper;
+  // Called with units of verify_work() that are done, from one thread at a time.
+  std::function<void(uint64_t done)> progress;
 };
 
 // One kernel with one kind of data.
@@ -48,13 +55,16 @@ struct VerifyRow {
 
 struct VerifyResult {
   std::vector<VerifyRow> rows;
-  std::vector<std::string>
-      refusals;  // "<kernel id>: <reason>" of kernels that do not take the problem
+  // "<kernel id>: <reason>" of kernels that do not take the problem.
+  std::vector<std::string> refusals;
 };
 
 // Throws CommandError where something other than a kernel's numbers fails; exit code 3 where no
 // kernel takes the problem.
 VerifyResult verify_problem(const Problem& problem, const VerifyOptions& options);
+
+// Units of work in verify_problem, for a progress bar.
+uint64_t verify_work(const Problem& problem, const VerifyOptions& options);
 
 // The command line that runs this row alone.
 std::string reproduction(const Problem& problem, const VerifyRow& row);

@@ -18,6 +18,7 @@ class DeviceProblem {
   DeviceProblem(const ProblemData& data, DeviceId device, Placement placement, bool in_place);
 
   const mxgemm_gemm_desc& desc() const { return desc_; }
+  const mxgemm_gemm_args& args() const { return args_; }
   DeviceId device() const { return device_; }
 
   // What D's buffer holds before a run: poison everywhere, in place C's elements among it.

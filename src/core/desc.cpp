@@ -30,9 +30,7 @@ Status check_enums(const mxgemm_gemm_desc& desc) {
                  " (%s, as desc.format_d) or %d (f32)",
                  desc.format_bias, format_name(static_cast<Format>(desc.format_bias)),
                  desc.format_d, info_of(desc.format_d).name, static_cast<int>(MXGEMM_F32));
-  if (info_of(desc.format_a).scale_type != ScaleType::kNone) {
-    MXGEMM_TRY(check_scale_layout("desc.scale_layout_a", desc.scale_layout_a));
-  }
+  MXGEMM_TRY(check_scale_layout("desc.scale_layout_a", desc.scale_layout_a));
   if ((desc.flags & MXGEMM_PACKED_B) == 0) {
     MXGEMM_TRY(check_scale_layout("desc.scale_layout_b", desc.scale_layout_b));
   }

@@ -282,7 +282,7 @@ uint64_t gemm_workspace_size(const Strategy& strategy, const mxgemm_gemm_desc& d
   return static_cast<uint64_t>(slots) * static_cast<uint64_t>(grid.slot_bytes);
 }
 
-void run_gemm(const Level& level, const Strategy& strategy, const mxgemm_gemm_desc& desc,
+bool run_gemm(const Level& level, const Strategy& strategy, const mxgemm_gemm_desc& desc,
               const mxgemm_gemm_args& args) {
   Job job{&level,
           &strategy,
@@ -298,8 +298,12 @@ void run_gemm(const Level& level, const Strategy& strategy, const mxgemm_gemm_de
   const int64_t slots_held =
       static_cast<int64_t>(args.workspace_bytes / static_cast<uint64_t>(job.grid.slot_bytes));
   const int64_t slots = std::min({slots_held, int64_t{threads.num_threads}, job.grid.work_tiles()});
+  if (slots < 1) {
+    return false;
+  }
   auto body = [&job](int64_t slot) { run_slot(job, slot); };
   threads(slots, body);
+  return true;
 }
 
 }  // namespace mxgemm::cpu

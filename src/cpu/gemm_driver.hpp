@@ -13,9 +13,9 @@ namespace mxgemm::cpu {
 // One slot of scratch memory per thread of the CPU backend, as many as there are now.
 uint64_t gemm_workspace_size(const Strategy& strategy, const mxgemm_gemm_desc& desc);
 
-// `args` has been validated and its leading dimensions filled in; its workspace holds at least one
-// slot. Uses as many threads as there are slots in it.
-void run_gemm(const Level& level, const Strategy& strategy, const mxgemm_gemm_desc& desc,
+// `args` has been validated and its leading dimensions filled in. Uses as many threads as there are
+// slots in its workspace; false if there is none, and nothing is done.
+bool run_gemm(const Level& level, const Strategy& strategy, const mxgemm_gemm_desc& desc,
               const mxgemm_gemm_args& args);
 
 }  // namespace mxgemm::cpu

@@ -3,6 +3,7 @@
 // a row here.
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <utility>
 
 #include "cpu/cpu_backend.hpp"
@@ -87,9 +88,13 @@ struct Functions {
     return MXGEMM_OK;
   }
   static int32_t run(const mxgemm_gemm_desc* desc, const mxgemm_gemm_args* args, void*,
-                     mxgemm_message) {
-    run_gemm(*kRows[kRow].level, strategy(), *desc, *args);
-    return MXGEMM_OK;
+                     mxgemm_message error) {
+    if (run_gemm(*kRows[kRow].level, strategy(), *desc, *args)) {
+      return MXGEMM_OK;
+    }
+    std::snprintf(error.text, error.capacity, "workspace_bytes is %llu; %s needs more",
+                  static_cast<unsigned long long>(args->workspace_bytes), kRows[kRow].name);
+    return MXGEMM_WORKSPACE_TOO_SMALL;
   }
 };
 

@@ -24,16 +24,6 @@ constexpr uint32_t kVersion =
 constexpr uint8_t kE8m0One = internal::kE8m0Bias;
 constexpr uint8_t kE4m3One = internal::kE4m3Bias << internal::kE4m3MantissaBits;
 
-// FNV-1a over the header up to `check`: tells a packed operand from other bytes that begin alike.
-uint64_t header_check(const PackedHeader& header) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&header);
-  uint64_t hash = 0xCBF29CE484222325;
-  for (size_t i = 0; i < offsetof(PackedHeader, check); ++i) {
-    hash = (hash ^ bytes[i]) * 0x100000001B3;
-  }
-  return hash;
-}
-
 PackedHeader make_header(Format format, int64_t n, int64_t k) {
   PackedHeader header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
@@ -52,6 +42,15 @@ Status refuse(const std::string& found, const std::string& allowed) {
 }
 
 }  // namespace
+
+uint64_t header_check(const PackedHeader& header) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&header);
+  uint64_t hash = 0xCBF29CE484222325;
+  for (size_t i = 0; i < offsetof(PackedHeader, check); ++i) {
+    hash = (hash ^ bytes[i]) * 0x100000001B3;
+  }
+  return hash;
+}
 
 uint64_t packed_size(Format format, int64_t n, int64_t k) {
   return static_cast<uint64_t>(packed_shape(format, n, k).total_bytes());

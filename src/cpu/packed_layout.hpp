@@ -41,6 +41,9 @@ struct PackedHeader {
 };
 static_assert(sizeof(PackedHeader) == kPackedAlignment, "tiles start at a cache line");
 
+// FNV-1a over the header up to `check`: tells a packed operand from other bytes that begin alike.
+uint64_t header_check(const PackedHeader& header);
+
 struct PackedShape {
   int64_t groups;  // of 16 columns
   int64_t tiles;   // along K

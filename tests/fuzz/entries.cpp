@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/io/checkpoint_index.hpp"
+#include "cli/io/file_error.hpp"
 #include "cli/io/npy.hpp"
 #include "cli/io/safetensors_header.hpp"
 
@@ -26,9 +27,7 @@ void require(bool holds, const char* what) {
 void require_message(const Status& status) {
   require(status.code() == internal::StatusCode::kIoError, "a refusal is an I/O error");
   require(!status.message().empty(), "a refusal says why");
-  for (const char c : status.message()) {
-    require(static_cast<unsigned char>(c) >= 0x20, "messages hold no control characters");
-  }
+  require(printable(status.message()) == status.message(), "messages are fit for a terminal");
 }
 
 std::span<const uint8_t> as_bytes(const std::string& text) {

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/io/utf8.hpp"
+
 namespace mxgemm::cli {
 
 using internal::Status;
@@ -36,18 +38,19 @@ Status with_prefix(const std::string& prefix, const Status& status) {
 std::string printable(std::string_view text) {
   std::string result;
   result.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
+    const size_t length = utf8_length(text.substr(i));
     // 0xC2 0x80 … 0x9F are the C1 control characters, which terminals obey as well.
-    const bool c1 = byte == 0xC2 && i + 1 < text.size() &&
-                    static_cast<unsigned char>(text[i + 1]) >= 0x80 &&
-                    static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (byte < 0x20 || byte == 0x7F || c1) {
+    const bool c1 = length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (length == 0 || byte < 0x20 || byte == 0x7F || c1) {
       char escape[5];
       std::snprintf(escape, sizeof escape, "\\x%02X", byte);
       result += escape;
+      ++i;
     } else {
-      result += text[i];
+      result += text.substr(i, length);
+      i += length;
     }
   }
   return result;

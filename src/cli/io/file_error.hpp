@@ -19,8 +19,8 @@ internal::Status system_error(const std::string& path, const char* what, int err
 // `status` with "PREFIX: " before its message; a success as it is.
 internal::Status with_prefix(const std::string& prefix, const internal::Status& status);
 
-// Text that came out of a file: control characters become \xNN (no escape sequence reaches the
-// terminal).
+// Text that came out of a file: control characters, and bytes that are not UTF-8, become \xNN (no
+// escape sequence reaches the terminal).
 std::string printable(std::string_view text);
 
 // As above, in single quotes, and cut in the middle where it is longer than a line: for messages.

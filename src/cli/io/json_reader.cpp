@@ -19,21 +19,19 @@ class Builder : public nlohmann::json_sax<Json> {
 
   const Status& status() const { return status_; }
 
-  bool null() override { return add(JsonValue{nullptr}); }
-  bool boolean(bool value) override { return add(JsonValue{value}); }
-  bool number_integer(number_integer_t value) override { return add(JsonValue{int64_t{value}}); }
-  bool number_unsigned(number_unsigned_t value) override { return add(JsonValue{uint64_t{value}}); }
-  bool number_float(number_float_t value, const string_t&) override {
-    return add(JsonValue{value});
-  }
-  bool string(string_t& value) override { return add(JsonValue{std::move(value)}); }
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(int64_t{value}); }
+  bool number_unsigned(number_unsigned_t value) override { return add(uint64_t{value}); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
   bool binary(binary_t&) override { return fail("binary data"); }
   bool key(string_t& value) override {
     key_ = std::move(value);
     return true;
   }
-  bool start_object(size_t) override { return open(JsonValue{JsonValue::Object()}); }
-  bool start_array(size_t) override { return open(JsonValue{JsonValue::Array()}); }
+  bool start_object(size_t) override { return open<JsonValue::Object>(); }
+  bool start_array(size_t) override { return open<JsonValue::Array>(); }
   bool end_object() override {
     const std::string* twice = repeated_key(*open_.back()->object());
     if (twice != nullptr) {
@@ -63,37 +61,43 @@ class Builder : public nlohmann::json_sax<Json> {
     return false;
   }
 
-  bool add(JsonValue value) { return place(std::move(value)) != nullptr; }
+  template <typename Held>
+  bool add(Held value) {
+    JsonValue* placed = place();
+    if (placed != nullptr) {
+      placed->value.emplace<Held>(std::move(value));
+    }
+    return placed != nullptr;
+  }
 
-  bool open(JsonValue value) {
+  template <typename Container>
+  bool open() {
     if (open_.size() >= kMaxJsonDepth) {
       return fail("nested more than " + std::to_string(kMaxJsonDepth) + " deep");
     }
-    JsonValue* placed = place(std::move(value));
+    JsonValue* placed = place();
     if (placed != nullptr) {
+      placed->value.emplace<Container>();
       open_.push_back(placed);
     }
     return placed != nullptr;
   }
 
-  // Puts a value where the text has it. Pointers in open_ stay valid: only the innermost container
-  // grows, and open_ points to it, not into it.
-  JsonValue* place(JsonValue value) {
+  // Room for a value where the text has it. Pointers in open_ stay valid: only the innermost
+  // container grows, and open_ points to it, not into it.
+  JsonValue* place() {
     if (++count_ > kMaxJsonValues) {
       fail("more than " + std::to_string(kMaxJsonValues) + " values");
       return nullptr;
     }
     if (open_.empty()) {
-      *root_ = std::move(value);
       return root_;
     }
     if (auto* array = std::get_if<JsonValue::Array>(&open_.back()->value)) {
-      array->push_back(std::move(value));
-      return &array->back();
+      return &array->emplace_back();
     }
     auto& object = std::get<JsonValue::Object>(open_.back()->value);
-    object.push_back({std::move(key_), std::move(value)});
-    return &object.back().value;
+    return &object.emplace_back(JsonMember{std::move(key_), {}}).value;
   }
 
   static const std::string* repeated_key(const JsonValue::Object& object) {

@@ -165,8 +165,7 @@ Status check_cover(const std::vector<TensorInfo>& tensors, uint64_t data_bytes) 
       return file_error(
           "truncated: tensor %s ends at byte %llu of the data, but the file holds "
           "%llu: %llu bytes are missing",
-          name.c_str(), printed(tensor.end), printed(data_bytes),
-          printed(last_end - data_bytes));
+          name.c_str(), printed(tensor.end), printed(data_bytes), printed(last_end - data_bytes));
     }
     if (tensor.begin != covered) {
       return file_error("tensor %s begins at byte %llu of the data, but %s ends at %llu: %s",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of files being written, and of directories made for them, so that a signal that ends the
-// program removes them first.
+// The names of files being written, and of directories made for them, so that a signal that ends
+// the program removes them first.
 #pragma once
 
 #include <string>

@@ -84,7 +84,7 @@ void pack_codes4(const uint8_t* src, int64_t row_bytes, int32_t rows, int64_t k,
 }
 
 void pack_codes8(const uint8_t* src, int64_t row_bytes, int32_t rows, int64_t k, uint8_t* out) {
-  if (rows < kTileCols) {
+  if (rows < kTileCols || k % kTileK != 0) {
     return scalar::pack_codes8(src, row_bytes, rows, k, out);
   }
   pack_codes<unchanged>(src, row_bytes, k, out);

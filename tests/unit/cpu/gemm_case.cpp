@@ -297,26 +297,25 @@ bool GemmCase::accepts(const mxgemm_kernel& kernel, const GemmOptions& options) 
          has(kernel.formats_b, options.b) && has(kernel.formats_d, options.d);
 }
 
-std::string GemmCase::run(const mxgemm_kernel& kernel, int64_t slots) {
+int32_t GemmCase::multiply(const mxgemm_kernel& kernel, uint64_t workspace_bytes) {
   d_ = d_before_;
   args_.d = d_.data() + options_.offset;
   args_.c = options_.in_place ? args_.d : args_.c;
-  uint64_t workspace_bytes = kernel.workspace_size(&desc_);
-  if (slots > 0) {
-    workspace_bytes =
-        workspace_bytes / static_cast<uint64_t>(num_threads()) * static_cast<uint64_t>(slots);
-  }
-  std::vector<uint8_t> memory(
-      workspace_bytes + 255,
-      0xFF);  // NaN in every format: nothing may be read before it is written
+  args_.workspace_bytes = workspace_bytes != 0 ? workspace_bytes : kernel.workspace_size(&desc_);
+  // NaN in every format: nothing may be read before it is written.
+  workspace_.assign(args_.workspace_bytes + 255, 0xFF);
   args_.workspace =
-      reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.data()) + 255) / 256 * 256);
-  args_.workspace_bytes = workspace_bytes;
+      reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(workspace_.data()) + 255) / 256 * 256);
   char text[256] = "";
   const mxgemm_message message = {text, sizeof text};
-  if (kernel.prepare(&desc_, message) != MXGEMM_OK ||
-      kernel.run(&desc_, &args_, nullptr, message) != MXGEMM_OK) {
-    return std::string("run failed: ") + text;
+  const int32_t prepared = kernel.prepare(&desc_, message);
+  return prepared != MXGEMM_OK ? prepared : kernel.run(&desc_, &args_, nullptr, message);
+}
+
+std::string GemmCase::run(const mxgemm_kernel& kernel) {
+  const int32_t status = multiply(kernel);
+  if (status != MXGEMM_OK) {
+    return internal::format_text("%s: status %d", kernel.name, status);
   }
   report_ =
       internal::compare_gemm(reference_, internal::OutputView{options_.d, args_.d, args_.ldd}, 1);

@@ -54,9 +54,10 @@ class GemmCase {
 
   static bool accepts(const mxgemm_kernel& kernel, const GemmOptions& options);
 
-  // Runs and checks values and guard bytes; "" or what is wrong. `slots` > 0: workspace for that
-  // many threads only.
-  std::string run(const mxgemm_kernel& kernel, int64_t slots = 0);
+  // Runs and checks values and guard bytes; "" or what is wrong.
+  std::string run(const mxgemm_kernel& kernel);
+  // Runs only. `workspace_bytes` = 0: what the kernel asks for.
+  int32_t multiply(const mxgemm_kernel& kernel, uint64_t workspace_bytes = 0);
 
   mxgemm_gemm_desc& desc() { return desc_; }
   mxgemm_gemm_args& args() { return args_; }
@@ -75,6 +76,7 @@ class GemmCase {
   std::vector<std::vector<uint8_t>> buffers_;
   std::vector<uint8_t> d_;
   std::vector<uint8_t> d_before_;
+  std::vector<uint8_t> workspace_;
   mxgemm_gemm_desc desc_ = MXGEMM_GEMM_DESC_INIT;
   mxgemm_gemm_args args_ = MXGEMM_GEMM_ARGS_INIT;
   internal::ReferenceProblem reference_;

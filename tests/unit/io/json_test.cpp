@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cli/io/file_error.hpp"
 #include "cli/io/json_reader.hpp"
 #include "cli/io/json_writer.hpp"
 
@@ -132,6 +133,21 @@ TEST(JsonWriterTest, NumbersReadBackTheSameAndNonFiniteOnesAreNull) {
   JsonWriter json;
   json.begin_array().number(NAN).number(INFINITY).number(-INFINITY).end();
   EXPECT_EQ(json.text(), "[null,null,null]");
+}
+
+TEST(PrintableTest, EscapesWhatATerminalWouldObeyOrCannotShow) {
+  EXPECT_EQ(printable("a ü € \xF0\x9F\x98\x80"), "a ü € \xF0\x9F\x98\x80");
+  EXPECT_EQ(printable("\x1b[2J\n\x7F"), "\\x1B[2J\\x0A\\x7F");
+  EXPECT_EQ(printable("\xC2\x9B"
+                      "2J \xC2\xA0"),
+            "\\xC2\\x9B"
+            "2J \xC2\xA0");
+  EXPECT_EQ(printable("\xFF\xC2"), "\\xFF\\xC2");
+  EXPECT_EQ(quoted_text("x"), "'x'");
+  EXPECT_EQ(quoted_text(std::string(120, 'n')).size(), 122u);
+  const std::string cut = quoted_text(std::string(500, 'a') + std::string(500, 'z'));
+  EXPECT_TRUE(cut.starts_with("'aaa") && cut.ends_with("zzz'")) << cut;
+  EXPECT_EQ(cut.size(), 2u + 120u + std::string_view("…").size());
 }
 
 }  // namespace
