@@ -59,14 +59,18 @@ function(mxgemm_add_cuda_arch wanted_arch)
 endfunction()
 
 # Hidden visibility for C++ and CUDA, one exported symbol, no sharing of inline statics, self-binding; and the shared CUDA
-# runtime by its soname, so that a process has one runtime.
+# runtime by its soname, so that a process has one runtime. `map` names the symbol; plugin.map where it is left out.
 function(mxgemm_keep_symbols_apart target)
+  set(map ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
+  if(ARGC GREATER 1)
+    set(map ${ARGV1})
+  endif()
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
                                              VISIBILITY_INLINES_HIDDEN ON
                                              LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/mxgemm
-                                             LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
+                                             LINK_DEPENDS ${map})
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>
                                            $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-gnu-unique>)
-  target_link_options(${target} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/plugin.map -Wl,-Bsymbolic
+  target_link_options(${target} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic
                       -Wl,--exclude-libs,ALL -Wl,--no-undefined -Wl,--enable-new-dtags)
 endfunction()

@@ -162,9 +162,30 @@ typedef struct mxgemm_kernel_info {
   {sizeof(mxgemm_kernel_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}}
 /* clang-format on */
 
-/* Every GEMM kernel of every loaded library, best first per device kind. */
+/* Every GEMM kernel of every library, best first per device kind; loads all GPU libraries. */
 MXGEMM_API mxgemm_status mxgemm_kernel_count(int32_t* count);
 MXGEMM_API mxgemm_status mxgemm_kernel_info_get(int32_t index, mxgemm_kernel_info* info);
+
+typedef struct mxgemm_library_info {
+  uint32_t struct_size;
+  int32_t loaded; /* 1 if it is in use, 0 if it was refused */
+  int32_t num_kernels;
+  int32_t reserved;
+  char arch[32];         /* "sm120f", …; "cuda" for the one of devices and memory */
+  char capabilities[64]; /* compute capabilities that it serves, "12.0 to 12.1" */
+  char build_info[128];  /* compiler and its target */
+  char path[256];
+  char reason[256]; /* why it was refused, or finds no device; else "" */
+} mxgemm_library_info;
+/* clang-format off */
+#define MXGEMM_LIBRARY_INFO_INIT \
+  {sizeof(mxgemm_library_info), 0, 0, 0, {0}, {0}, {0}, {0}, {0}}
+/* clang-format on */
+
+/* Every GPU library found beside this one, loaded or refused. Loads those that are not loaded yet;
+ * otherwise a library is loaded when a device that it serves is first used. */
+MXGEMM_API mxgemm_status mxgemm_library_count(int32_t* count);
+MXGEMM_API mxgemm_status mxgemm_library_info_get(int32_t index, mxgemm_library_info* info);
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 

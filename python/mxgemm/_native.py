@@ -97,6 +97,20 @@ class KernelInfo(Struct):
     )
 
 
+class LibraryInfo(Struct):
+    _fields_ = (
+        ("struct_size", c_uint32),
+        ("loaded", c_int32),
+        ("num_kernels", c_int32),
+        ("reserved", c_int32),
+        ("arch", c_char * 32),
+        ("capabilities", c_char * 64),
+        ("build_info", c_char * 128),
+        ("path", c_char * 256),
+        ("reason", c_char * 256),
+    )
+
+
 class GemmDesc(Struct):
     _fields_ = (
         ("struct_size", c_uint32),
@@ -202,6 +216,8 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "device_info_get": (*_DEVICE, POINTER(DeviceInfo)),
     "kernel_count": (POINTER(c_int32),),
     "kernel_info_get": (c_int32, POINTER(KernelInfo)),
+    "library_count": (POINTER(c_int32),),
+    "library_info_get": (c_int32, POINTER(LibraryInfo)),
     "qdata_size": (c_int32, c_int64, c_int64, POINTER(c_uint64)),
     "scale_size": (c_int32, c_int32, c_int64, c_int64, POINTER(c_uint64)),
     "plan_create": (POINTER(GemmDesc), c_char_p, POINTER(c_void_p)),

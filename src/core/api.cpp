@@ -6,6 +6,7 @@
 #include "core/device.hpp"
 #include "core/enums.hpp"
 #include "core/environment.hpp"
+#include "core/gpu_libraries.hpp"
 #include "core/guard.hpp"
 #include "core/operand.hpp"
 #include "core/plan.hpp"
@@ -136,6 +137,31 @@ mxgemm_status mxgemm_kernel_info_get(int32_t index, mxgemm_kernel_info* info) {
     info->tile_k = entry->kernel->tile_k;
     fill_text(entry->id, info->id, sizeof(info->id));
     fill_text(reason, info->reason, sizeof(info->reason));
+    return {};
+  });
+}
+
+mxgemm_status mxgemm_library_count(int32_t* count) {
+  return guard([&]() -> Status {
+    MXGEMM_TRY(check_not_null("count", count));
+    std::vector<mxgemm_library_info> libraries;
+    MXGEMM_TRY(gpu_libraries(&libraries));
+    *count = static_cast<int32_t>(libraries.size());
+    return {};
+  });
+}
+
+mxgemm_status mxgemm_library_info_get(int32_t index, mxgemm_library_info* info) {
+  return guard([&]() -> Status {
+    MXGEMM_TRY(check_not_null("info", info));
+    MXGEMM_TRY(check_struct_size("info.struct_size", info->struct_size, sizeof(*info),
+                                 "mxgemm_library_info"));
+    std::vector<mxgemm_library_info> libraries;
+    MXGEMM_TRY(gpu_libraries(&libraries));
+    MXGEMM_REQUIRE(index >= 0 && static_cast<size_t>(index) < libraries.size(),
+                   "index is %d; it must be at least 0 and below mxgemm_library_count, %zu", index,
+                   libraries.size());
+    *info = libraries[static_cast<size_t>(index)];
     return {};
   });
 }

@@ -92,12 +92,12 @@ Status parse_fake_devices(std::string_view text, std::vector<mxgemm_cuda_device>
 
 CudaState read_cuda_devices(const std::string& path) {
   CudaState state;
-  state.runtime_path = path;
   if (access(path.c_str(), F_OK) != 0) {
     state.absence =
         format_text("this installation has no CUDA backend: there is no file %s", path.c_str());
     return state;
   }
+  state.runtime_path = path;
   const OpenedLibrary opened =
       open_library(path, MXGEMM_CUDA_RUNTIME_SYMBOL, sizeof(mxgemm_cuda_runtime_table));
   state.runtime = static_cast<const mxgemm_cuda_runtime_table*>(opened.table);

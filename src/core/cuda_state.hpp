@@ -18,7 +18,7 @@ struct CudaState {
   std::vector<mxgemm_cuda_device> devices;
   bool fake = false;    // MXGEMM_FAKE_DEVICES: for the choice of kernels only
   std::string absence;  // why there are no devices
-  // The runtime library, for `mxgemm info`; "" where fake devices make it unneeded.
+  // The runtime library; "" where there is none, or where fake devices make it unneeded.
   std::string runtime_path;
 };
 

@@ -137,8 +137,9 @@ TEST(BadDesc, SizesThatOverflow) {
 TEST(BadDesc, Devices) {
   GemmCall cuda;
   cuda.desc.device_kind = MXGEMM_DEVICE_CUDA;
+  cuda.desc.device_index = 1000;  // more than any machine has
   expect_status(MXGEMM_DEVICE_UNAVAILABLE, cuda.run(),
-                {"desc.device_kind is 1 (cuda)", "this build has no CUDA backend"});
+                {"desc.device_kind is 1 (cuda)", "desc.device_index is 1000", "CUDA device"});
   GemmCall second;
   second.desc.device_index = 1;
   expect_status(MXGEMM_DEVICE_UNAVAILABLE, second.run(), {"desc.device_index is 1", "0"});

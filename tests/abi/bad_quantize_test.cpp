@@ -248,9 +248,10 @@ TEST(BadQuantize, WorkspaceSize) {
   EXPECT_EQ(bytes, 0u);
   expect_invalid(mxgemm_quantize_workspace_size(&call.desc, nullptr), {"bytes is NULL"});
   call.desc.device_kind = MXGEMM_DEVICE_CUDA;
+  call.desc.device_index = 1000;  // more than any machine has
   expect_status(MXGEMM_DEVICE_UNAVAILABLE, mxgemm_quantize_workspace_size(&call.desc, &bytes),
-                {"no CUDA backend"});
-  expect_status(MXGEMM_DEVICE_UNAVAILABLE, call.run(), {"no CUDA backend"});
+                {"desc.device_index is 1000", "CUDA device"});
+  expect_status(MXGEMM_DEVICE_UNAVAILABLE, call.run(), {"desc.device_index is 1000"});
 }
 
 }  // namespace

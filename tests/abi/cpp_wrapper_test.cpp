@@ -183,13 +183,13 @@ TEST(CppWrapper, Plans) {
   problem.k = 33;
   expect_throws(Status::kInvalidArgument, "desc.k is 33", [&] { Plan bad(problem); });
   problem.k = 32;
-  problem.device.kind = DeviceKind::kCuda;
-  expect_throws(Status::kDeviceUnavailable, "no CUDA backend", [&] { explain(problem); });
+  problem.device = {DeviceKind::kCuda, 1000};  // more than any machine has
+  expect_throws(Status::kDeviceUnavailable, "CUDA device", [&] { explain(problem); });
 }
 
 TEST(CppWrapper, DevicesAndBuffers) {
   EXPECT_EQ(Device::count(DeviceKind::kCpu), 1);
-  EXPECT_EQ(Device::count(DeviceKind::kCuda), 0);
+  EXPECT_GE(Device::count(DeviceKind::kCuda), 0);
   EXPECT_GE(Device{}.info().num_threads, 1);
   Device{}.synchronize();
   EXPECT_FALSE(kernels().empty());
@@ -212,8 +212,8 @@ TEST(CppWrapper, DevicesAndBuffers) {
   expect_throws(Status::kInvalidArgument, "20 bytes",
                 [&] { moved.copy_to(std::span<float>(large)); });
   expect_throws(Status::kOutOfMemory, "bytes is", [] { Buffer none(UINT64_MAX); });
-  expect_throws(Status::kDeviceUnavailable, "no CUDA backend", [] {
-    Buffer none(1, {DeviceKind::kCuda, 0});
+  expect_throws(Status::kDeviceUnavailable, "CUDA device", [] {
+    Buffer none(1, {DeviceKind::kCuda, 1000});
   });
   set_num_threads(2);
   EXPECT_EQ(num_threads(), 2);

@@ -72,6 +72,9 @@ void level(const std::string& name, int32_t isa) {
   for (int32_t index = 0; index < count; ++index) {
     mxgemm_kernel_info kernel = MXGEMM_KERNEL_INFO_INIT;
     expect(mxgemm_kernel_info_get(index, &kernel) == MXGEMM_OK, "kernel info");
+    if (kernel.device_kind != MXGEMM_DEVICE_CPU) {
+      continue;
+    }
     expect(kernel.available == (kernel.isa <= isa ? 1 : 0), kernel.id);
     if (kernel.isa > isa && kernel.isa <= device.isa_offered) {
       expect(kernel.reason == "MXGEMM_MAX_ISA is " + name, kernel.reason);
@@ -95,12 +98,15 @@ void force_arch() {
   expect(call.run() == MXGEMM_OK && call.d[0] == 64.0f, "gemm");
 }
 
-// The last kernel by its id, which is not the best.
+// The CPU's last kernel by its id, which is not the best.
 void force_id() {
   int32_t count = 0;
   mxgemm_kernel_info kernel = MXGEMM_KERNEL_INFO_INIT;
   expect(mxgemm_kernel_count(&count) == MXGEMM_OK, "kernel count");
-  expect(mxgemm_kernel_info_get(count - 1, &kernel) == MXGEMM_OK, "kernel info");
+  do {
+    --count;
+    expect(mxgemm_kernel_info_get(count, &kernel) == MXGEMM_OK, "kernel info");
+  } while (kernel.device_kind != MXGEMM_DEVICE_CPU);
   setenv("MXGEMM_FORCE", kernel.id, 1);
   mxgemm::test::GemmCall call;
   expect(chosen(call.desc) == kernel.id, "id forced");

@@ -54,8 +54,9 @@ TEST(Library, Devices) {
   int32_t count = -1;
   expect_ok(mxgemm_device_count(MXGEMM_DEVICE_CPU, &count));
   EXPECT_EQ(count, 1);
-  expect_ok(mxgemm_device_count(MXGEMM_DEVICE_CUDA, &count));
-  EXPECT_EQ(count, 0);
+  int32_t cuda_count = -1;
+  expect_ok(mxgemm_device_count(MXGEMM_DEVICE_CUDA, &cuda_count));
+  EXPECT_GE(cuda_count, 0);
   expect_invalid(mxgemm_device_count(2, &count), {"device_kind is 2", "0 (cpu), 1 (cuda)"});
   mxgemm_device_info info = MXGEMM_DEVICE_INFO_INIT;
   expect_ok(mxgemm_device_info_get(MXGEMM_DEVICE_CPU, 0, &info));
@@ -66,8 +67,10 @@ TEST(Library, Devices) {
   const std::string arch = info.arch;
   EXPECT_TRUE(arch == "scalar" || arch == "avx2" || arch == "avx512" || arch == "amx") << arch;
   expect_invalid(mxgemm_device_info_get(MXGEMM_DEVICE_CPU, 0, nullptr), {"info is NULL"});
-  expect_status(MXGEMM_DEVICE_UNAVAILABLE, mxgemm_device_info_get(MXGEMM_DEVICE_CUDA, 0, &info),
-                {"device_kind is 1 (cuda)", "this build has no CUDA backend"});
+  expect_status(MXGEMM_DEVICE_UNAVAILABLE,
+                mxgemm_device_info_get(MXGEMM_DEVICE_CUDA, cuda_count, &info),
+                {"device_kind is 1 (cuda)", "device_index is",
+                 cuda_count == 0 ? "there is no CUDA device: " : "the CUDA devices here are 0 to"});
   expect_status(MXGEMM_DEVICE_UNAVAILABLE, mxgemm_device_info_get(MXGEMM_DEVICE_CPU, 3, &info),
                 {"device_index is 3"});
   info.struct_size = 5;
@@ -86,10 +89,12 @@ TEST(Library, Kernels) {
     mxgemm_kernel_info info = MXGEMM_KERNEL_INFO_INIT;
     expect_ok(mxgemm_kernel_info_get(index, &info));
     const std::string id = info.id;
-    EXPECT_EQ(id.rfind("cpu:", 0), 0u) << id;
+    EXPECT_EQ(id.rfind(info.device_kind == MXGEMM_DEVICE_CPU ? "cpu:" : "cuda:", 0), 0u) << id;
     has_scalar = has_scalar || id.rfind("cpu:scalar:", 0) == 0;
     EXPECT_NE(info.formats_a, 0u) << id;
-    EXPECT_EQ(info.available, info.isa <= device.isa ? 1 : 0) << id;
+    if (info.device_kind == MXGEMM_DEVICE_CPU) {
+      EXPECT_EQ(info.available, info.isa <= device.isa ? 1 : 0) << id;
+    }
     EXPECT_EQ(info.available == 1, info.reason[0] == '\0') << id << ": " << info.reason;
   }
   EXPECT_TRUE(has_scalar);
@@ -146,10 +151,10 @@ TEST(Library, Memory) {
       {"src is NULL"});
   expect_invalid(mxgemm_device_copy(9, 0, memory, MXGEMM_DEVICE_CPU, 0, memory, 1, nullptr),
                  {"dst_kind is 9"});
-  expect_status(
-      MXGEMM_DEVICE_UNAVAILABLE,
-      mxgemm_device_copy(MXGEMM_DEVICE_CPU, 0, memory, MXGEMM_DEVICE_CUDA, 0, memory, 1, nullptr),
-      {"src_kind is 1 (cuda)", "no CUDA backend"});
+  expect_status(MXGEMM_DEVICE_UNAVAILABLE,
+                mxgemm_device_copy(MXGEMM_DEVICE_CPU, 0, memory, MXGEMM_DEVICE_CUDA, 1000, memory,
+                                   1, nullptr),
+                {"src_kind is 1 (cuda)", "src_index is 1000"});
   expect_ok(mxgemm_device_free(MXGEMM_DEVICE_CPU, 0, memory));
   expect_ok(mxgemm_device_free(MXGEMM_DEVICE_CPU, 0, nullptr));
   expect_invalid(mxgemm_device_alloc(MXGEMM_DEVICE_CPU, 0, 1, nullptr), {"pointer is NULL"});
@@ -168,8 +173,8 @@ TEST(Library, StreamsAndEvents) {
   expect_ok(mxgemm_stream_destroy(MXGEMM_DEVICE_CPU, 0, stream));
   expect_invalid(mxgemm_stream_destroy(MXGEMM_DEVICE_CPU, 0, &stream), {"stream is"});
   expect_ok(mxgemm_device_synchronize(MXGEMM_DEVICE_CPU, 0));
-  expect_status(MXGEMM_DEVICE_UNAVAILABLE, mxgemm_device_synchronize(MXGEMM_DEVICE_CUDA, 0),
-                {"no CUDA backend"});
+  expect_status(MXGEMM_DEVICE_UNAVAILABLE, mxgemm_device_synchronize(MXGEMM_DEVICE_CUDA, 1000),
+                {"device_index is 1000"});
   mxgemm_event* start = nullptr;
   mxgemm_event* end = nullptr;
   expect_ok(mxgemm_event_create(MXGEMM_DEVICE_CPU, 0, &start));

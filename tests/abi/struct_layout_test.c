@@ -38,6 +38,17 @@ FIELD(mxgemm_kernel_info, id, 52);
 FIELD(mxgemm_kernel_info, reason, 180);
 SIZE(mxgemm_kernel_info, 312);
 
+FIELD(mxgemm_library_info, struct_size, 0);
+FIELD(mxgemm_library_info, loaded, 4);
+FIELD(mxgemm_library_info, num_kernels, 8);
+FIELD(mxgemm_library_info, reserved, 12);
+FIELD(mxgemm_library_info, arch, 16);
+FIELD(mxgemm_library_info, capabilities, 48);
+FIELD(mxgemm_library_info, build_info, 112);
+FIELD(mxgemm_library_info, path, 240);
+FIELD(mxgemm_library_info, reason, 496);
+SIZE(mxgemm_library_info, 752);
+
 FIELD(mxgemm_gemm_desc, struct_size, 0);
 FIELD(mxgemm_gemm_desc, flags, 4);
 FIELD(mxgemm_gemm_desc, device_kind, 8);

@@ -29,6 +29,7 @@ C_TYPES = {
 STRUCTS = {
     "mxgemm_device_info": _native.DeviceInfo,
     "mxgemm_kernel_info": _native.KernelInfo,
+    "mxgemm_library_info": _native.LibraryInfo,
     "mxgemm_gemm_desc": _native.GemmDesc,
     "mxgemm_operand": _native.Operand,
     "mxgemm_gemm_args": _native.GemmArgs,
