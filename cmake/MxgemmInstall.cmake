@@ -27,6 +27,21 @@ if(TARGET mxgemm_cli)
   install(TARGETS mxgemm_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
+# GPU libraries, in the folder where the library looks for them. In a wheel they find the runtime in NVIDIA's package, which
+# lies beside ours; elsewhere it is the toolkit's, where it was when they were built.
+get_property(gpu_libraries GLOBAL PROPERTY MXGEMM_CUDA_ARCH_TARGETS)
+if(TARGET mxgemm_cuda)
+  list(APPEND gpu_libraries mxgemm_cuda)
+endif()
+if(gpu_libraries)
+  if(SKBUILD)  # <site-packages>/mxgemm/lib/mxgemm
+    set_target_properties(${gpu_libraries} PROPERTIES INSTALL_RPATH "$ORIGIN/../../../nvidia/cu13/lib")
+  else()
+    set_target_properties(${gpu_libraries} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
+  install(TARGETS ${gpu_libraries} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/mxgemm)
+endif()
+
 install(EXPORT mxgemmTargets NAMESPACE mxgemm:: DESTINATION ${config_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/mxgemmConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/cmake/mxgemmConfig.cmake INSTALL_DESTINATION ${config_dir})

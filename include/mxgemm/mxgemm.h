@@ -300,7 +300,11 @@ MXGEMM_API mxgemm_status mxgemm_explain(const mxgemm_gemm_desc* desc, char* buff
 MXGEMM_API mxgemm_status mxgemm_kernel_accepts(int32_t index, const mxgemm_gemm_desc* desc,
                                                int32_t* accepts, char* buffer, size_t capacity,
                                                size_t* needed);
-/* Runs a plan. Never allocates or synchronises. */
+/* Runs a plan. Never allocates or synchronises; on CUDA it may stand inside a stream capture.
+ * Memory that belongs to another device, or host memory that the device does not reach, is
+ * INVALID_ARGUMENT. A plan whose kernel wants aligned data has a second kernel for runs whose
+ * pointers or row pitches are not (mxgemm_plan_explain names it); where there is none, as with a
+ * forced kernel, such a run is UNSUPPORTED. */
 MXGEMM_API mxgemm_status mxgemm_run(const mxgemm_plan* plan, const mxgemm_gemm_args* args,
                                     void* stream);
 /* Plan (from a bounded cache) and run in one call. On the CPU the workspace may be NULL: the
@@ -450,7 +454,8 @@ MXGEMM_API mxgemm_status mxgemm_device_copy(int32_t dst_kind, int32_t dst_index,
                                             int32_t src_kind, int32_t src_index, const void* src,
                                             uint64_t bytes, void* stream);
 MXGEMM_API mxgemm_status mxgemm_device_synchronize(int32_t device_kind, int32_t device_index);
-/* On the CPU *stream is NULL, the value that every call there wants. */
+/* On the CPU *stream is NULL, the value that every call there wants. On CUDA the stream does not
+ * wait for the default stream, nor the reverse. */
 MXGEMM_API mxgemm_status mxgemm_stream_create(int32_t device_kind, int32_t device_index,
                                               void** stream);
 MXGEMM_API mxgemm_status mxgemm_stream_destroy(int32_t device_kind, int32_t device_index,

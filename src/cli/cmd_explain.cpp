@@ -2,9 +2,11 @@
 // `mxgemm explain`: which kernel a problem gets, and why not the others.
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <sstream>
 
 #include "cli/commands.hpp"
 #include "cli/device.hpp"
@@ -19,6 +21,7 @@ constexpr const char* kExamples =
     "  mxgemm explain m1n4096k4096:bf16:mxf4:bf16\n"
     "  mxgemm explain m128n128k128:nvf4:nvf4:f32:scales=rowmajor --device cpu --json\n"
     "  MXGEMM_MAX_ISA=scalar mxgemm explain m8n8k32:mxf4:mxf4:f32\n"
+    "  MXGEMM_FAKE_DEVICES=12.0,9.0 mxgemm explain m128n256k384:mxf4:mxf4:bf16 --device cuda:1\n"
     "\n"
     "`mxgemm verify --help` explains problems. Exit code 3: no kernel takes the problem.\n";
 
@@ -28,9 +31,12 @@ struct ExplainRequest {
   bool json = false;
 };
 
+// One line of mxgemm_explain: a kernel, or a library that does not serve the device.
 struct Answer {
-  std::string kernel_id;
-  std::string reason;  // "" if it accepts
+  std::string name;
+  std::string verdict;  // begins with "chosen" or "accepts", else it is the reason of the refusal
+
+  bool accepts() const { return verdict.starts_with("chosen") || verdict.starts_with("accepts"); }
 };
 
 struct Explanation {
@@ -44,10 +50,10 @@ struct Explanation {
 Explanation explain_on(const Problem& problem, DeviceId device) {
   Explanation result{problem, device, "", "", {}};
   const mxgemm_gemm_desc desc = make_desc(problem, device.kind, device.index);
-  for (const Kernel& kernel : all_kernels()) {
-    if (kernel.info.device_kind == device.kind) {
-      result.answers.push_back({kernel.info.id, refusal(kernel, desc)});
-    }
+  std::istringstream lines(explanation(desc));
+  for (std::string line; std::getline(lines, line);) {
+    const size_t colon = std::min(line.find(": "), line.size());
+    result.answers.push_back({line.substr(0, colon), line.substr(std::min(colon + 2, line.size()))});
   }
   try {
     result.chosen = Plan(desc, "").name();
@@ -65,9 +71,7 @@ void print_text(const Explanation& explanation, Console& console) {
              to_string(explanation.device));
   Table table({{"kernel"}, {"answer"}});
   for (const Answer& answer : explanation.answers) {
-    table.add_row({answer.kernel_id, answer.kernel_id == explanation.chosen ? "chosen"
-                                     : answer.reason.empty()                ? "accepts"
-                                                             : "refuses: " + answer.reason});
+    table.add_row({answer.name, answer.accepts() ? answer.verdict : "refuses: " + answer.verdict});
   }
   table.print(console.out, console.color);
   if (explanation.chosen.empty()) {
@@ -94,9 +98,9 @@ void print_json(const std::vector<Explanation>& all, Console& console) {
     json.key("kernels").begin_array();
     for (const Answer& answer : explanation.answers) {
       json.begin_object();
-      json.key("kernel").string(answer.kernel_id);
-      json.key("accepts").boolean(answer.reason.empty());
-      json.key("reason").string(answer.reason);
+      json.key("kernel").string(answer.name);
+      json.key("accepts").boolean(answer.accepts());
+      json.key("reason").string(answer.accepts() ? "" : answer.verdict);
       json.end();
     }
     json.end().end();

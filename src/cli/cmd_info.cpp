@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `mxgemm info`: version, devices, kernels, and the support matrix of the README.
+// `mxgemm info`: version, devices, GPU libraries, kernels, and the support matrix of the README.
 #include <dlfcn.h>
 #include <fmt/ostream.h>
 
@@ -71,8 +71,32 @@ std::string describe_device(const mxgemm_device_info& info) {
                        isa_name(info.isa_offered), info.num_threads, memory);
   }
   return fmt::format("{}, compute capability {}.{}, kernels {}, {} multiprocessors, {}", info.name,
-                     info.capability_major, info.capability_minor, info.arch, info.num_threads,
-                     memory);
+                     info.capability_major, info.capability_minor,
+                     info.arch[0] == '\0' ? "none" : info.arch, info.num_threads, memory);
+}
+
+std::string describe_library(const mxgemm_library_info& info) {
+  if (info.loaded == 0) {
+    return fmt::format("refused: {}", info.reason);
+  }
+  if (info.capabilities[0] == '\0') {
+    return fmt::format("{}{}{}", info.build_info, info.reason[0] == '\0' ? "" : "; ", info.reason);
+  }
+  return fmt::format("{} kernels for compute capability {}; {}", info.num_kernels,
+                     info.capabilities, info.build_info);
+}
+
+void print_libraries(Console& console) {
+  const std::vector<mxgemm_library_info> libraries = all_libraries();
+  if (libraries.empty()) {
+    return;
+  }
+  Table table({{"library"}, {"what it is"}, {"file"}});
+  for (const mxgemm_library_info& info : libraries) {
+    table.add_row({info.arch, describe_library(info), info.path});
+  }
+  table.print(console.out, console.color);
+  fmt::print(console.out, "\n");
 }
 
 int print_text(Console& console) {
@@ -87,6 +111,7 @@ int print_text(Console& console) {
   }
   devices.print(console.out, console.color);
   fmt::print(console.out, "\n");
+  print_libraries(console);
   Table kernels({{"kernel"}, {"A"}, {"B"}, {"D"}, {"available"}});
   for (const Kernel& kernel : all_kernels()) {
     kernels.add_row(
@@ -126,6 +151,18 @@ void write_device(DeviceId device, JsonWriter& json) {
   json.end();
 }
 
+void write_library(const mxgemm_library_info& info, JsonWriter& json) {
+  json.begin_object();
+  json.key("library").string(info.arch);
+  json.key("loaded").boolean(info.loaded != 0);
+  json.key("reason").string(info.reason);
+  json.key("capabilities").string(info.capabilities);
+  json.key("kernels").integer(info.num_kernels);
+  json.key("build_info").string(info.build_info);
+  json.key("path").string(info.path);
+  json.end();
+}
+
 int print_json(Console& console) {
   JsonWriter json;
   json.begin_object();
@@ -138,6 +175,11 @@ int print_json(Console& console) {
   }
   json.end();
   json.key("no_cuda").string(cuda_absence());
+  json.key("libraries").begin_array();
+  for (const mxgemm_library_info& info : all_libraries()) {
+    write_library(info, json);
+  }
+  json.end();
   json.key("kernels").begin_array();
   for (const Kernel& kernel : all_kernels()) {
     json.begin_object();
@@ -216,8 +258,8 @@ int print_matrix(Console& console) {
 void register_info(Program& program) {
   auto request = std::make_shared<InfoRequest>();
   CLI::App* command = program.add_command(
-      "info", "Show version, devices and kernels, and why some are not available.", kExamples,
-      [request](Console& console) {
+      "info", "Show version, devices, libraries and kernels, and why some are not available.",
+      kExamples, [request](Console& console) {
         return request->matrix ? print_matrix(console)
                : request->json ? print_json(console)
                                : print_text(console);

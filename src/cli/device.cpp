@@ -108,6 +108,22 @@ std::string refusal(const Kernel& kernel, const mxgemm_gemm_desc& desc) {
   return accepts != 0 ? "" : reason.empty() ? "refused without a reason" : reason;
 }
 
+std::string explanation(const mxgemm_gemm_desc& desc) {
+  return text_of([&desc](char* buffer, size_t capacity, size_t* needed) {
+    return mxgemm_explain(&desc, buffer, capacity, needed);
+  });
+}
+
+std::vector<mxgemm_library_info> all_libraries() {
+  int32_t count = 0;
+  check(mxgemm_library_count(&count));
+  std::vector<mxgemm_library_info> libraries(static_cast<size_t>(count), MXGEMM_LIBRARY_INFO_INIT);
+  for (int32_t index = 0; index < count; ++index) {
+    check(mxgemm_library_info_get(index, &libraries[static_cast<size_t>(index)]));
+  }
+  return libraries;
+}
+
 Plan::Plan(const mxgemm_gemm_desc& desc, const std::string& kernel_id) {
   check(mxgemm_plan_create(&desc, kernel_id.empty() ? nullptr : kernel_id.c_str(), &plan_));
 }

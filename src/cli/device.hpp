@@ -44,6 +44,12 @@ Kernel find_kernel(const std::string& id);
 // Why `kernel` does not take `desc`; "" if it does.
 std::string refusal(const Kernel& kernel, const mxgemm_gemm_desc& desc);
 
+// What the library says of each kernel (mxgemm_explain).
+std::string explanation(const mxgemm_gemm_desc& desc);
+
+// The GPU libraries of this installation, loaded or refused.
+std::vector<mxgemm_library_info> all_libraries();
+
 // One plan, destroyed with this.
 class Plan {
  public:
