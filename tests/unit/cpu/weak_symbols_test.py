@@ -13,9 +13,15 @@ import sys
 
 
 def weak_symbols(nm: str, path: str) -> list[str]:
-    lines = subprocess.run([nm, "-C", path], check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = subprocess.run(
+        [nm, "-C", path], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
     # Type letters: W and V weak with a definition, u unique. Lower-case w and v are references.
-    return [line for line in lines if len(line.split(maxsplit=2)) == 3 and line.split(maxsplit=2)[1] in ("W", "V", "u")]
+    return [
+        line
+        for line in lines
+        if len(line.split(maxsplit=2)) == 3 and line.split(maxsplit=2)[1] in ("W", "V", "u")
+    ]
 
 
 def main() -> int:
