@@ -13,6 +13,7 @@
 #include "cpu/operand_index.hpp"
 #include "cpu/packed_layout.hpp"
 #include "cpu/scalar/scalar.h"
+#include "cpu/scale_row.hpp"
 
 namespace mxgemm::cpu {
 
@@ -97,9 +98,7 @@ void prepare_rows(const WorkTile& tile, int64_t k0, int64_t k) {
   for (int64_t r = 0; r < tile.rows; ++r) {
     uint8_t* scales = tile.a_scales() + r * job.grid.a_scale_ld;
     if (a.scale.data != nullptr) {
-      for (int64_t block = 0; block < k / a.block_size; ++block) {
-        scales[block] = a.scale.at(tile.row0 + r, k0 / a.block_size + block);
-      }
+      ScaleRow(a.scale, tile.row0 + r).copy(k0 / a.block_size, k / a.block_size, scales, 1);
     }
     if (decode != nullptr) {
       const uint8_t* codes = a.codes + (tile.row0 + r) * a.row_bytes + k0 * a.element_bits / 8;

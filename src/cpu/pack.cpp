@@ -7,6 +7,7 @@
 #include "cpu/cpu_backend.hpp"
 #include "cpu/packed_layout.hpp"
 #include "cpu/scalar/scalar.h"
+#include "cpu/scale_row.hpp"
 #include "mxgemm/version.h"
 
 namespace mxgemm::cpu {
@@ -64,9 +65,7 @@ void pack_scales(Format format, const ScaleView& scale, int64_t n0, int64_t cols
   std::memset(out, one, static_cast<size_t>(blocks * kTileCols));
   const int64_t real_blocks = std::min(blocks, scale.cols - block0);
   for (int64_t column = 0; column < cols; ++column) {
-    for (int64_t block = 0; block < real_blocks; ++block) {
-      out[block * kTileCols + column] = scale.at(n0 + column, block0 + block);
-    }
+    ScaleRow(scale, n0 + column).copy(block0, real_blocks, out + column, kTileCols);
   }
 }
 

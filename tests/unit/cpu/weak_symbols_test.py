@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """No object file of an ISA level defines a weak or unique symbol.
 
-An inline function compiled with AVX-512 flags is weak; the linker keeps one copy of it for the whole
-library, and where that is the one, a processor without AVX-512 meets an illegal instruction.
+An inline function compiled with AVX-512 flags is weak; the linker keeps one copy of it for the
+whole library, and where that is the one, a processor without AVX-512 meets an illegal instruction.
 
     weak_symbols_test.py NM OBJECT...                the test
-    weak_symbols_test.py --expect-weak NM OBJECT...  its negative control: succeeds where one is found
+    weak_symbols_test.py --expect-weak NM OBJECT...  negative control: succeeds where one is found
 """
 
 import subprocess
