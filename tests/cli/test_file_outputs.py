@@ -3,6 +3,8 @@
 
 import json
 import os
+import pty
+import re
 import resource
 import signal
 import struct
@@ -186,3 +188,25 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     one, eight = peak(1), peak(8)
     assert eight < 200e6, "less than one tensor of 64 MB and its eight fellows"
     assert eight < one + 20e6
+
+
+def test_the_progress_bar_is_for_terminals(tmp_path):
+    sparse_model(tmp_path / "in.safetensors", [4096, 4096], 24)  # 1.5 GiB: longer than one frame
+    ours, theirs = pty.openpty()
+    command = [PROGRAM, "quantize", "in.safetensors", "out.safetensors", "--format", "mxf4"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=theirs, text=True
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while piece := os.read(ours, 4096):
+            shown += piece
+    except OSError:
+        pass  # how Linux says that the other end of a terminal was closed
+    os.close(ours)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert re.search(rb"\rquantising \[#*\.*\] +\d+ %", shown), shown
+    assert shown.endswith(b"\r\x1b[K"), "the bar is wiped"
+    assert "%" not in out
