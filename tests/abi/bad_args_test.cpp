@@ -167,6 +167,24 @@ TEST(BadArgs, LeadingDimensionsThatOverflow) {
   expect_invalid(end.run(), {"args.d is", "exceed the address space"});
 }
 
+// One row leads nowhere: its leading dimension may be anything, and is not turned into bytes.
+TEST(BadArgs, LeadingDimensionOfOneRow) {
+  for (const int64_t ld : {INT64_MAX - 1, int64_t{1} << 62, int64_t{1} << 61}) {
+    GemmCall call(1, 5, 64);
+    call.use_c(1.0f, 1.0f);
+    call.args.a.ld = call.args.a.scale_ld = call.args.ldc = call.args.ldd = ld;
+    expect_ok(call.run());
+    EXPECT_EQ(call.d[4], 65.0f);
+    call.args.c = moved(call.args.d, 4);
+    call.args.c_bytes = 5 * sizeof(float);
+    expect_invalid(call.run(), {"args.c at", "overlaps args.d"});
+    call.args.c = call.args.d;
+    call.args.ldc = 0;
+    expect_ok(call.run());
+    EXPECT_EQ(call.d[4], 129.0f) << "in place";
+  }
+}
+
 TEST(BadArgs, Alignment) {
   GemmCall d;
   d.args.d = moved(d.args.d, 2);
