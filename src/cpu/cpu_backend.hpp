@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/parallel.hpp"
@@ -65,8 +66,9 @@ const QuantizeRowKernels* quantize_row_kernels(int32_t isa);
 // ---- pack.cpp: prepared weights
 // -------------------------------------------------------------------------------------
 
-// Shape checks (block multiple, overflow) are the core's.
-uint64_t packed_size(Format format, int64_t n, int64_t k);
+// Shape checks (block multiple, overflow of the plain form) are the core's. Empty where the packed
+// form, which is padded, exceeds 2^63 - 1 bytes.
+std::optional<uint64_t> packed_size(Format format, int64_t n, int64_t k);
 void pack(Format format, int64_t n, int64_t k, const void* data, int64_t row_bytes,
           const ScaleView& scale, void* packed, const ParallelFor& parallel_for);
 // INVALID_ARGUMENT (naming b.data) unless `packed` is a packed operand of this version, format and
