@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/test_size.hpp"
 #include "unit/cpu/gemm_case.hpp"
 
 namespace mxgemm::cpu {
@@ -24,7 +25,7 @@ GemmOptions problem(Format a) {
   options.a = a;
   options.m = 67;
   options.n = 530;
-  options.k = 608;
+  options.k = test::test_size<int64_t>(608, 96);
   options.data = Data::kNormal;
   options.bias = Format::kF32;
   return options;
