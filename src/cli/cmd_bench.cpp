@@ -2,6 +2,7 @@
 // `mxgemm bench`: times kernels on problems and named model shapes.
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <ostream>

@@ -2,6 +2,7 @@
 // `mxgemm explain`: which kernel a problem gets, and why not the others.
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <ostream>

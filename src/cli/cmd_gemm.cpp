@@ -2,6 +2,7 @@
 // `mxgemm gemm`: D = act(alpha A·Bᵀ + bias) for matrices in files.
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>

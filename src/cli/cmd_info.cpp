@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <ostream>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/quantize_options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <string_view>
 #include <vector>
