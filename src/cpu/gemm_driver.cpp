@@ -5,10 +5,10 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/float_environment.hpp"
 #include "base/math.hpp"
 #include "cpu/cpu_backend.hpp"
 #include "cpu/epilogue.hpp"
-#include "cpu/float_environment.hpp"
 #include "cpu/gemm_grid.hpp"
 #include "cpu/operand_index.hpp"
 #include "cpu/packed_layout.hpp"
@@ -233,7 +233,7 @@ void run_work_tile(const WorkTile& tile) {
 
 // What one thread does: takes work tiles until none is left.
 void run_slot(Job& job, int64_t slot) {
-  const FloatEnvironment ieee;
+  const internal::DefaultFloatEnvironment environment;
   for (;;) {
     const int64_t index = job.next_tile.fetch_add(1, std::memory_order_relaxed);
     if (index >= job.grid.work_tiles()) {
