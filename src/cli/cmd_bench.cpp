@@ -296,21 +296,21 @@ void register_bench(Program& program) {
   CLI::App* command =
       program.add_command("bench", "Time kernels on problems or on named model shapes.", kExamples,
                           [request](Console& console) { return bench(*request, console); });
-  command->add_option("PROBLEM", request->problems, "Problem strings");
-  command->add_option("--suite", request->suite, "Shapes: square, llama, gptoss or torchao");
+  command->add_option("PROBLEM", request->problems, "problem strings");
+  command->add_option("--suite", request->suite, "shapes: square, llama, gptoss or torchao");
   command
       ->add_option("--formats", request->formats, "<A>:<B>:<D>[:option]... of the suite's problems")
       ->capture_default_str();
   command->add_option("--device", request->device, "cpu or cuda:N")->capture_default_str();
   command->add_option("--kernel", request->kernel_id,
-                      "Full id of a kernel, or all; without it the library chooses");
-  command->add_option("--repeat", request->repeat, "Timed runs; 0: about a third of a second")
+                      "full id of a kernel, or all; without it the library chooses");
+  command->add_option("--repeat", request->repeat, "timed runs; 0: about a third of a second")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  command->add_option("--threads", request->threads, "Threads of the CPU backend; 0: its default")
+  command->add_option("--threads", request->threads, "threads of the CPU backend; 0: its default")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  command->add_flag("--json", request->json, "Print JSON");
+  command->add_flag("--json", request->json, "print JSON");
 }
 
 }  // namespace mxgemm::cli

@@ -4,6 +4,8 @@
 #include <fmt/ostream.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
 #include <exception>
 #include <ostream>
 
@@ -26,6 +28,15 @@ void check(mxgemm_status status, const std::string& context) {
       throw CommandError(kExitRunTimeFailure,
                          fmt::format("{}: {}", mxgemm_status_string(status), message));
   }
+}
+
+std::string check_uint64(const std::string& text) {
+  uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  return result.ec == std::errc() && result.ptr == end
+             ? ""
+             : text + " is not an integer from 0 to 2^64 - 1";
 }
 
 Program::Program()

@@ -2,7 +2,6 @@
 #include "cli/quantize_options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <string_view>
 #include <vector>
 
@@ -63,16 +62,6 @@ const char* name_of(const NamedValue (&values)[kSize], int32_t value) {
     }
   }
   return "unknown";
-}
-
-// CLI11 takes "-3" and 2^64 for unsigned numbers and wraps them.
-std::string check_uint64(const std::string& text) {
-  uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  return result.ec == std::errc() && result.ptr == end
-             ? ""
-             : text + " is not an integer from 0 to 2^64 - 1";
 }
 
 }  // namespace
