@@ -12,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/device.hpp"
 #include "cli/io/json_writer.hpp"
+#include "cli/option_values.hpp"
 #include "cli/problem.hpp"
 #include "cli/table.hpp"
 #include "cli/verify_run.hpp"
@@ -305,9 +306,11 @@ void register_bench(Program& program) {
   command->add_option("--kernel", request->kernel_id,
                       "full id of a kernel, or all; without it the library chooses");
   command->add_option("--repeat", request->repeat, "timed runs; 0: about a third of a second")
+      ->transform(CLI::Validator(take_uint64, ""))
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   command->add_option("--threads", request->threads, "threads of the CPU backend; 0: its default")
+      ->transform(CLI::Validator(take_uint64, ""))
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   command->add_flag("--json", request->json, "print JSON");

@@ -13,6 +13,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/io/json_writer.hpp"
+#include "cli/option_values.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 
@@ -241,7 +242,7 @@ void register_verify(Program& program) {
   command->add_option("--device", request->device, "cpu, cuda:N or all")->capture_default_str();
   command->add_option("--kernel", request->kernel_id, "only the kernel with this full id");
   command->add_option("--seed", request->seed, "seed of the data")
-      ->check(check_uint64)
+      ->transform(CLI::Validator(take_uint64, ""))
       ->capture_default_str();
   command
       ->add_option("--data", request->kinds,

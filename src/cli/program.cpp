@@ -4,10 +4,9 @@
 #include <fmt/ostream.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <cstdint>
 #include <exception>
 #include <ostream>
+#include <vector>
 
 #include "cli/commands.hpp"
 
@@ -28,15 +27,6 @@ void check(mxgemm_status status, const std::string& context) {
       throw CommandError(kExitRunTimeFailure,
                          fmt::format("{}: {}", mxgemm_status_string(status), message));
   }
-}
-
-std::string check_uint64(const std::string& text) {
-  uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  return result.ec == std::errc() && result.ptr == end
-             ? ""
-             : text + " is not an integer from 0 to 2^64 - 1";
 }
 
 Program::Program()
@@ -63,6 +53,13 @@ int Program::run(int argc, const char* const* argv, Console& console) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    // Of an unknown command CLI11 says only that a command is missing.
+    const std::vector<std::string> unknown = app_->remaining(/*recurse=*/true);
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) &&
+        !unknown.empty()) {
+      app_->exit(CLI::ExtrasError(app_->get_name(), unknown), console.out, console.err);
+      return kExitBadCommandLine;
+    }
     const bool asked = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
     app_->exit(error, console.out, console.err);
     return asked ? kExitOk : kExitBadCommandLine;

@@ -44,10 +44,6 @@ class CommandError : public std::runtime_error {
 // before it where there is one.
 void check(mxgemm_status status, const std::string& context = "");
 
-// Check of options that hold a uint64_t: CLI11 takes "-3" and 2^64 for unsigned numbers and wraps
-// them.
-std::string check_uint64(const std::string& text);
-
 // Where a command writes. Results go to `out`, progress and complaints to `err`.
 struct Console {
   std::ostream& out;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/option_values.hpp"
 #include "cli/program.hpp"
 
 namespace mxgemm::cli {
@@ -81,14 +82,16 @@ void add_quantize_options(CLI::App* command, QuantizeOptions* options) {
   CLI::Option* stochastic =
       command->add_flag("--stochastic", options->stochastic, "stochastic rounding (Philox4x32-10)");
   command->add_option("--seed", options->seed, "its seed; every tensor uses the same")
-      ->check(check_uint64)
+      ->transform(CLI::Validator(take_uint64, ""))
       ->needs(stochastic);
   command->add_option("--offset", options->offset, "its first counter")
-      ->check(check_uint64)
+      ->transform(CLI::Validator(take_uint64, ""))
       ->needs(stochastic);
   command->add_flag("--one-level", options->one_level, "nvf4: no global scale (it is 1)");
-  command->add_option("--min-block-scale", options->min_block_scale,
-                      "nvf4: smallest block scale, 0 to 448");
+  command
+      ->add_option("--min-block-scale", options->min_block_scale,
+                   "nvf4: smallest block scale, 0 to 448")
+      ->transform(CLI::Validator(take_finite_float, ""));
 }
 
 const std::vector<std::string>& block_scaled_format_names() {
