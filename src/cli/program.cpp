@@ -61,6 +61,12 @@ int Program::run(int argc, const char* const* argv, Console& console) {
       return kExitBadCommandLine;
     }
     const bool asked = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
+    if (!asked && app_->get_subcommands().empty() && !app_->remaining().empty()) {
+      // Without this the message would be that a subcommand is missing.
+      fmt::print(console.err, "mxgemm: '{}' is no command or option; `mxgemm --help` lists them\n",
+                 app_->remaining().front());
+      return kExitBadCommandLine;
+    }
     app_->exit(error, console.out, console.err);
     return asked ? kExitOk : kExitBadCommandLine;
   }

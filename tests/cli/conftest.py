@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests that run the program `mxgemm` on files."""
+"""Fixtures of the tests that run the program `mxgemm`."""
 
 from __future__ import annotations
 
