@@ -248,15 +248,18 @@ void run_slot(Job& job, int64_t slot) {
   }
 }
 
+// The number of bits of a row need not fit.
+int64_t row_bytes(const mxgemm_operand& operand, const internal::FormatInfo& info) {
+  return info.element_bits == 4 ? operand.ld / 2 : operand.ld * (info.element_bits / 8);
+}
+
 RowsOfA rows_of_a(const mxgemm_gemm_desc& desc, const mxgemm_operand& operand) {
   const auto format = static_cast<Format>(desc.format_a);
   const internal::FormatInfo& info = *internal::find_format(format);
-  return RowsOfA{operand_index(format),
-                 static_cast<const uint8_t*>(operand.data),
-                 operand.ld * info.element_bits / 8,
-                 info.element_bits,
-                 info.block_size,
-                 scale_view(operand, desc.scale_layout_a, desc.k / info.block_size)};
+  return RowsOfA{
+      operand_index(format),    static_cast<const uint8_t*>(operand.data),
+      row_bytes(operand, info), info.element_bits,
+      info.block_size,          scale_view(operand, desc.scale_layout_a, desc.k / info.block_size)};
 }
 
 ColumnsOfB columns_of_b(const mxgemm_gemm_desc& desc, const mxgemm_operand& operand) {
@@ -266,7 +269,7 @@ ColumnsOfB columns_of_b(const mxgemm_gemm_desc& desc, const mxgemm_operand& oper
                     operand_index(format),
                     (desc.flags & MXGEMM_PACKED_B) != 0,
                     static_cast<const uint8_t*>(operand.data),
-                    operand.ld * info.element_bits / 8,
+                    row_bytes(operand, info),
                     info.element_bits,
                     info.block_size,
                     scale_view(operand, desc.scale_layout_b, desc.k / info.block_size),
