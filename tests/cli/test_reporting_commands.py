@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import pathlib
-import pty
 import re
-import subprocess
 
 import pytest
-from conftest import PROGRAM, Outcome
+from reporting import SMALL, run
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 COMMANDS = ("info", "quantize", "dequantize", "gemm", "inspect", "verify", "bench", "explain")
@@ -26,22 +22,6 @@ ACCEPTANCE = (
     "m5n9k96:f32:mxf8e5m2:f32:beta=0.5:lda=+3:ldd=+5:off=4:scales=rowmajor",
     "m17n33k0:mxf4:mxf4:f32:bias",
 )
-SMALL = "m3n5k64:mxf4:nvf4:f32"
-
-
-def run(*arguments, code=0, level=None, **keywords):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("MXGEMM_MAX")}
-    environment.update(keywords)
-    if level is not None:
-        environment["MXGEMM_MAX_ISA"] = level
-    process = subprocess.run(
-        [PROGRAM, *arguments], capture_output=True, timeout=300, check=False, env=environment
-    )
-    outcome = Outcome(process)
-    assert outcome.code == code, (arguments, outcome.code, outcome.out, outcome.err)
-    return outcome
-
-
 INFO = run("info", "--json").json
 OFFERED = LEVELS[: LEVELS.index(INFO["devices"][0]["isa_offered"]) + 1]
 
@@ -288,72 +268,6 @@ def test_the_matrix_has_a_row_for_every_format_of_a():
         "f32",
     ]
     assert all(row.count("|") == lines[0].count("|") for row in rows)
-
-
-# ---- Where output goes --------------------------------------------------------------------------
-
-
-def on_terminal(*arguments, **environment):
-    """Standard output of the program where it is a terminal."""
-    leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        [PROGRAM, *arguments],
-        stdout=follower,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, **environment},
-    )
-    os.close(follower)
-    text = b""
-    while True:
-        try:
-            piece = os.read(leader, 65536)
-        except OSError as error:  # the terminal's other end is closed
-            assert error.errno == errno.EIO
-            break
-        if not piece:
-            break
-        text += piece
-    os.close(leader)
-    assert process.wait(timeout=60) == 0
-    return text.decode()
-
-
-def test_escape_sequences_appear_on_terminals_only_and_not_with_no_color():
-    assert "\x1b" in on_terminal("info", NO_COLOR="")
-    assert "\x1b" not in on_terminal("info", NO_COLOR="1")
-    assert "\x1b" not in run("info").out
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["info"],
-        ["info", "--json"],
-        ["verify", SMALL],
-        ["bench", SMALL, "--repeat", "1"],
-        ["explain", SMALL],
-    ],
-)
-def test_a_reader_that_goes_away_is_no_failure(arguments):
-    reader, writer = os.pipe()
-    os.close(reader)
-    process = subprocess.run(
-        [PROGRAM, *arguments], stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False
-    )
-    os.close(writer)
-    assert process.returncode == 0
-    assert b"cannot write" not in process.stderr
-
-
-def test_output_that_cannot_be_written_is_exit_code_4():
-    if not os.path.exists("/dev/full"):
-        pytest.skip("no /dev/full")
-    with open("/dev/full", "wb") as full:
-        process = subprocess.run(
-            [PROGRAM, "info"], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
-        )
-    assert process.returncode == 4
-    assert b"standard output" in process.stderr
 
 
 # ---- Help and documentation ---------------------------------------------------------------------
