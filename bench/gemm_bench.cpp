@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/shapes.hpp"
 #include "mxgemm/mxgemm.h"
-#include "shapes.hpp"
 
 namespace {
 

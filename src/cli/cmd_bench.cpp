@@ -2,6 +2,7 @@
 // `mxgemm bench`: times kernels on problems and named model shapes.
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <ostream>
@@ -11,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/device.hpp"
 #include "cli/io/json_writer.hpp"
+#include "cli/option_values.hpp"
 #include "cli/problem.hpp"
 #include "cli/table.hpp"
 #include "cli/verify_run.hpp"
@@ -295,21 +297,23 @@ void register_bench(Program& program) {
   CLI::App* command =
       program.add_command("bench", "Time kernels on problems or on named model shapes.", kExamples,
                           [request](Console& console) { return bench(*request, console); });
-  command->add_option("PROBLEM", request->problems, "Problem strings");
-  command->add_option("--suite", request->suite, "Shapes: square, llama, gptoss or torchao");
+  command->add_option("PROBLEM", request->problems, "problem strings");
+  command->add_option("--suite", request->suite, "shapes: square, llama, gptoss or torchao");
   command
       ->add_option("--formats", request->formats, "<A>:<B>:<D>[:option]... of the suite's problems")
       ->capture_default_str();
   command->add_option("--device", request->device, "cpu or cuda:N")->capture_default_str();
   command->add_option("--kernel", request->kernel_id,
-                      "Full id of a kernel, or all; without it the library chooses");
-  command->add_option("--repeat", request->repeat, "Timed runs; 0: about a third of a second")
+                      "full id of a kernel, or all; without it the library chooses");
+  command->add_option("--repeat", request->repeat, "timed runs; 0: about a third of a second")
+      ->transform(CLI::Validator(take_uint64, ""))
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  command->add_option("--threads", request->threads, "Threads of the CPU backend; 0: its default")
+  command->add_option("--threads", request->threads, "threads of the CPU backend; 0: its default")
+      ->transform(CLI::Validator(take_uint64, ""))
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  command->add_flag("--json", request->json, "Print JSON");
+  command->add_flag("--json", request->json, "print JSON");
 }
 
 }  // namespace mxgemm::cli
