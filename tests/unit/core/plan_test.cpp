@@ -114,8 +114,7 @@ TEST_F(PlanChoice, FormatsAreCheckedForTheKernel) {
 TEST_F(PlanChoice, ExplainHasALineForEach) {
   answers[1].rank = 3;
   answers[2].refusal = "no";
-  EXPECT_EQ(explained(),
-            "cpu:one:gemm_x: accepts\ncpu:one:gemm_y: chosen\ncpu:two:gemm_x: no");
+  EXPECT_EQ(explained(), "cpu:one:gemm_x: accepts\ncpu:one:gemm_y: chosen\ncpu:two:gemm_x: no");
   selection.force = "two";
   answers[2].refusal = "";
   EXPECT_EQ(explained(),
