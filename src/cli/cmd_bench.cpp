@@ -303,15 +303,17 @@ void register_bench(Program& program) {
       ->add_option("--formats", request->formats, "<A>:<B>:<D>[:option]... of the suite's problems")
       ->capture_default_str();
   command->add_option("--device", request->device, "cpu or cuda:N")->capture_default_str();
-  command->add_option("--kernel", request->kernel_id,
-                      "full id of a kernel, or all; without it the library chooses");
+  command
+      ->add_option("--kernel", request->kernel_id,
+                   "full id of a kernel, or all; without it the library chooses")
+      ->check(CLI::Validator(not_empty, ""));
   command->add_option("--repeat", request->repeat, "timed runs; 0: about a third of a second")
       ->transform(CLI::Validator(take_uint64, ""))
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   command->add_option("--threads", request->threads, "threads of the CPU backend; 0: its default")
       ->transform(CLI::Validator(take_uint64, ""))
-      ->check(CLI::Range(0, 4096))
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command->add_flag("--json", request->json, "print JSON");
 }

@@ -277,7 +277,8 @@ void register_gemm(Program& program) {
   command->add_option("--alpha", arguments->alpha, "factor (default: 1)")
       ->transform(CLI::Validator(take_finite_float, ""));
   command->add_option("--device", arguments->device, "cpu or cuda:N");
-  command->add_option("--kernel", arguments->kernel, "full id of the kernel to use");
+  command->add_option("--kernel", arguments->kernel, "full id of the kernel to use")
+      ->check(CLI::Validator(not_empty, ""));
   add_quantize_options(command, &arguments->quantize);
   command->add_flag("--json", arguments->json, "print JSON");
 }

@@ -240,7 +240,8 @@ void register_verify(Program& program) {
       kExamples, [request](Console& console) { return verify_command(*request, console); });
   command->add_option("PROBLEM", request->problems, "problem strings")->required();
   command->add_option("--device", request->device, "cpu, cuda:N or all")->capture_default_str();
-  command->add_option("--kernel", request->kernel_id, "only the kernel with this full id");
+  command->add_option("--kernel", request->kernel_id, "only the kernel with this full id")
+      ->check(CLI::Validator(not_empty, ""));
   command->add_option("--seed", request->seed, "seed of the data")
       ->transform(CLI::Validator(take_uint64, ""))
       ->capture_default_str();

@@ -35,4 +35,8 @@ std::string take_finite_float(std::string& text) {
   return "";
 }
 
+std::string not_empty(std::string& text) {
+  return text.empty() ? "must not be empty" : "";
+}
+
 }  // namespace mxgemm::cli

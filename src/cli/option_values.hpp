@@ -11,5 +11,7 @@ namespace mxgemm::cli {
 // rewritten so that CLI11 reads its value.
 std::string take_uint64(std::string& text);
 std::string take_finite_float(std::string& text);
+// For a check: an empty word is not the same as an option that is not given.
+std::string not_empty(std::string& text);
 
 }  // namespace mxgemm::cli

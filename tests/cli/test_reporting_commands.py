@@ -101,6 +101,9 @@ def test_a_device_that_is_not_there_is_exit_code_3():
         (["verify", SMALL, "--device", "cuda:"], "'cuda:'"),
         (["verify", SMALL, "--device", "cuda:99999999999"], "'cuda:99999999999'"),
         (["verify", SMALL, "--kernel", "cpu:none:gemm"], "cpu:scalar:gemm_any_any_any"),
+        (["verify", SMALL, "--kernel", ""], "--kernel"),
+        (["bench", SMALL, "--kernel", ""], "--kernel"),
+        (["bench", SMALL, "--threads", "1025"], "1025"),
         (["verify", SMALL, "--seed", "-1"], "-1"),
         (["verify", SMALL, "--seed", "18446744073709551616"], "18446744073709551616"),
         (["explain"], "PROBLEM"),
@@ -109,7 +112,6 @@ def test_a_device_that_is_not_there_is_exit_code_3():
         (["bench", "--suite", "bert"], "'bert'"),
         (["bench", SMALL, "--device", "all"], "'all'"),
         (["bench", SMALL, "--repeat", "-1"], "-1"),
-        (["bench", SMALL, "--threads", "5000"], "5000"),
         (["bench", "--suite", "square", "--formats", "mxf4"], "4 parts"),
     ],
 )
@@ -117,6 +119,13 @@ def test_bad_command_lines_are_exit_code_2(arguments, said):
     outcome = run(*arguments, code=2)
     assert outcome.out == ""
     assert said in outcome.err
+
+
+@pytest.mark.parametrize("command", ["verify", "bench", "explain"])
+def test_a_bad_force_in_the_environment_is_no_failed_row(command):
+    outcome = run(command, SMALL, code=2, MXGEMM_FORCE="zzz")
+    assert "MXGEMM_FORCE" in outcome.err and '"zzz"' in outcome.err
+    assert "FAIL" not in outcome.out
 
 
 def test_a_kernel_that_refuses_is_exit_code_3_with_its_reason():
