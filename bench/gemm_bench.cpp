@@ -15,18 +15,14 @@
 #include <string>
 #include <vector>
 
+#include "bench/shapes.hpp"
 #include "mxgemm/mxgemm.h"
 
 namespace {
 
-struct Shape {
-  const char* name;
-  int64_t n;
-  int64_t k;
-};
-// Linear layers of an 8-billion-parameter transformer: attention output, and the way into and out
-// of the feed-forward part.
-constexpr Shape kShapes[] = {{"attention", 4096, 4096}, {"up", 11008, 4096}, {"down", 4096, 11008}};
+namespace bench = mxgemm::bench;
+
+// Weights (N x K) of the named shapes, each at these M.
 constexpr int64_t kRows[] = {1, 8, 32, 512};
 
 struct Pair {
@@ -142,7 +138,7 @@ struct Operand {
 struct Case {
   std::string kernel_id;
   Pair pair;
-  Shape shape;
+  bench::Shape shape;
   int64_t m;
   bool packed;
   bool cold;
@@ -214,9 +210,9 @@ void run_gemm(benchmark::State& state, const Case& test) {
 }
 
 void register_case(const Case& test) {
-  const std::string name = test.kernel_id + "/" + test.pair.name + "/" + test.shape.name + "/m" +
-                           std::to_string(test.m) + (test.packed ? "/packed" : "/plain") +
-                           (test.cold ? "/cold" : "");
+  const std::string name = test.kernel_id + "/" + test.pair.name + "/" + test.shape.suite + "_" +
+                           test.shape.name + "/m" + std::to_string(test.m) +
+                           (test.packed ? "/packed" : "/plain") + (test.cold ? "/cold" : "");
   benchmark::RegisterBenchmark(name.c_str(),
                                [test](benchmark::State& state) { run_gemm(state, test); })
       ->UseRealTime()
@@ -229,7 +225,10 @@ void register_kernel(const mxgemm_kernel_info& kernel) {
     if (!has(kernel.formats_a, pair.a) || !has(kernel.formats_b, pair.b)) {
       continue;
     }
-    for (const Shape& shape : kShapes) {
+    for (const bench::Shape& shape : bench::kShapes) {
+      if (shape.m != 1) {
+        continue;  // the same weights at another M
+      }
       for (const int64_t m : kRows) {
         register_case(Case{kernel.id, pair, shape, m, false, false});
         register_case(Case{kernel.id, pair, shape, m, true, false});

@@ -27,8 +27,11 @@ function(mxgemm_add_test name)
   if(arg_LABELS)
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
   endif()
-  if(CMAKE_CROSSCOMPILING)  # see tests/support/test_size.hpp
-    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT_MODIFICATION MXGEMM_TEST_QUICK=set:1
-                 MXGEMM_TEST_EMULATED=set:1)
+  # See tests/support/test_size.hpp. ThreadSanitizer is slow, too, but races need many rounds.
+  if(CMAKE_CROSSCOMPILING OR MXGEMM_SANITIZE MATCHES "address")
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT_MODIFICATION MXGEMM_TEST_QUICK=set:1)
+  endif()
+  if(CMAKE_CROSSCOMPILING)
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT_MODIFICATION MXGEMM_TEST_EMULATED=set:1)
   endif()
 endfunction()

@@ -3,9 +3,10 @@
 
     python bench/peers/triton_dot_scaled.py [M N K]
 
-Prints the median time and TFLOP/s of mxf4 x mxf4 and bf16 x mxf4, each with and without `fast_math`
-(which drops Triton's handling of NaN scales; mxgemm always handles them), for the best of a few tile
-configurations, and checks one output tile against the decoded product. Needs torch, triton and a GPU.
+Prints the median time and TFLOP/s of mxf4 x mxf4 and bf16 x mxf4, each with and without
+`fast_math` (which drops Triton's handling of NaN scales; mxgemm always handles them), for the best
+of a few tile configurations, and checks one output tile against the decoded product. Needs torch,
+triton and a GPU.
 """
 
 import sys

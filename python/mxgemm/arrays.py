@@ -98,7 +98,10 @@ def float32(value: object, name: str) -> float:
         raise InvalidArgument(
             f"{name} is {_describe(value)}; it must be a number (a float or a numpy scalar)"
         )
-    wide = float(value)
+    try:
+        wide = float(value)
+    except OverflowError:  # an int beyond float64
+        raise InvalidArgument(f"{name} is beyond float32") from None
     with np.errstate(over="ignore"):
         narrow = float(np.float32(wide))
     if math.isinf(narrow) and not math.isinf(wide):

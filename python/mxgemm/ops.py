@@ -207,7 +207,7 @@ def _set_c(
 
 
 def _run_kernel(desc: _native.GemmDesc, args: _native.GemmArgs, kernel: object) -> None:
-    if not isinstance(kernel, str) or not kernel or "\0" in kernel:
+    if not isinstance(kernel, str) or not kernel.isascii() or not kernel or "\0" in kernel:
         raise InvalidArgument(
             f"kernel is {kernel!r}; it must be the full id of a kernel (see info)"
         )

@@ -164,6 +164,10 @@ class PackedWeights:
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "global_scale", check_global_scale(self.global_scale, format))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Through __post_init__: copies and unpickled arrays lie at any address.
+        return type(self), (self.data, self.format, self.shape, self.global_scale)
+
     def __repr__(self) -> str:
         return f"PackedWeights({self.format}, shape={self.shape}, {self.data.nbytes} bytes)"
 

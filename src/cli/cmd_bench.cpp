@@ -2,6 +2,7 @@
 // `mxgemm bench`: times kernels on problems and named model shapes.
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <ostream>
@@ -11,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/device.hpp"
 #include "cli/io/json_writer.hpp"
+#include "cli/option_values.hpp"
 #include "cli/problem.hpp"
 #include "cli/table.hpp"
 #include "cli/verify_run.hpp"
@@ -57,10 +59,15 @@ struct BenchRow {
     const size_t half = seconds.size() / 2;
     return seconds.size() % 2 != 0 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2;
   }
-  double flops() const {
-    return 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-           static_cast<double>(problem.k);
+  double gflops() const {
+    return rate(2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                static_cast<double>(problem.k));
   }
+  double gbytes_per_second() const { return rate(bytes); }
+
+ private:
+  // 10^9 a second; 0 where a clock's tick holds the whole run.
+  double rate(double amount) const { return median() > 0.0 ? amount / median() * 1e-9 : 0.0; }
 };
 
 // Times single runs with the library's events, on a CPU a clock.
@@ -210,8 +217,8 @@ std::vector<std::string> cells(const BenchRow& row) {
           format_seconds(row.median()),
           format_seconds(row.seconds.front()),
           format_seconds(row.seconds.back()),
-          fmt::format("{:.1f}", row.flops() / row.median() * 1e-9),
-          fmt::format("{:.2f}", row.bytes / row.median() * 1e-9),
+          fmt::format("{:.1f}", row.gflops()),
+          fmt::format("{:.2f}", row.gbytes_per_second()),
           fmt::to_string(row.seconds.size()),
           row.name};
 }
@@ -226,9 +233,9 @@ void write_row(const BenchRow& row, JsonWriter& json) {
   json.key("median_seconds").number(row.median());
   json.key("min_seconds").number(row.seconds.front());
   json.key("max_seconds").number(row.seconds.back());
-  json.key("gflops").number(row.flops() / row.median() * 1e-9);
+  json.key("gflops").number(row.gflops());
   json.key("bytes").number(row.bytes);
-  json.key("gbytes_per_second").number(row.bytes / row.median() * 1e-9);
+  json.key("gbytes_per_second").number(row.gbytes_per_second());
   json.end();
 }
 
@@ -295,21 +302,25 @@ void register_bench(Program& program) {
   CLI::App* command =
       program.add_command("bench", "Time kernels on problems or on named model shapes.", kExamples,
                           [request](Console& console) { return bench(*request, console); });
-  command->add_option("PROBLEM", request->problems, "Problem strings");
-  command->add_option("--suite", request->suite, "Shapes: square, llama, gptoss or torchao");
+  command->add_option("PROBLEM", request->problems, "problem strings");
+  command->add_option("--suite", request->suite, "shapes: square, llama, gptoss or torchao");
   command
       ->add_option("--formats", request->formats, "<A>:<B>:<D>[:option]... of the suite's problems")
       ->capture_default_str();
   command->add_option("--device", request->device, "cpu or cuda:N")->capture_default_str();
-  command->add_option("--kernel", request->kernel_id,
-                      "Full id of a kernel, or all; without it the library chooses");
-  command->add_option("--repeat", request->repeat, "Timed runs; 0: about a third of a second")
+  command
+      ->add_option("--kernel", request->kernel_id,
+                   "full id of a kernel, or all; without it the library chooses")
+      ->check(CLI::Validator(not_empty, ""));
+  command->add_option("--repeat", request->repeat, "timed runs; 0: about a third of a second")
+      ->transform(CLI::Validator(take_uint64, ""))
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  command->add_option("--threads", request->threads, "Threads of the CPU backend; 0: its default")
-      ->check(CLI::Range(0, 4096))
+  command->add_option("--threads", request->threads, "threads of the CPU backend; 0: its default")
+      ->transform(CLI::Validator(take_uint64, ""))
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  command->add_flag("--json", request->json, "Print JSON");
+  command->add_flag("--json", request->json, "print JSON");
 }
 
 }  // namespace mxgemm::cli

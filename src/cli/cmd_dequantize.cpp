@@ -3,6 +3,7 @@
 // metadata.
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
 #include <set>

@@ -2,6 +2,7 @@
 // `mxgemm explain`: which kernel a problem gets, and why not the others.
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -133,9 +134,9 @@ void register_explain(Program& program) {
   CLI::App* command = program.add_command(
       "explain", "Show which kernel a problem gets and why the others do not.", kExamples,
       [request](Console& console) { return explain(*request, console); });
-  command->add_option("PROBLEM", request->problem, "Problem string")->required();
+  command->add_option("PROBLEM", request->problem, "problem string")->required();
   command->add_option("--device", request->device, "cpu, cuda:N or all")->capture_default_str();
-  command->add_flag("--json", request->json, "Print JSON");
+  command->add_flag("--json", request->json, "print JSON");
 }
 
 }  // namespace mxgemm::cli

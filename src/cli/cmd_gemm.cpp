@@ -2,6 +2,7 @@
 // `mxgemm gemm`: D = act(alpha A·Bᵀ + bias) for matrices in files.
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "cli/io/json_writer.hpp"
 #include "cli/io/npy.hpp"
 #include "cli/matrix_file.hpp"
+#include "cli/option_values.hpp"
 #include "cli/problem.hpp"
 #include "cli/quantize_options.hpp"
 #include "cli/table.hpp"
@@ -272,9 +274,11 @@ void register_gemm(Program& program) {
   command->add_option("--bias", arguments->bias, "vector of N elements of D's type or f32");
   command->add_option("--act", arguments->activation, "activation")
       ->check(CLI::IsMember({"none", "relu", "gelu", "gelu_tanh", "silu"}));
-  command->add_option("--alpha", arguments->alpha, "factor (default: 1)");
+  command->add_option("--alpha", arguments->alpha, "factor (default: 1)")
+      ->transform(CLI::Validator(take_finite_float, ""));
   command->add_option("--device", arguments->device, "cpu or cuda:N");
-  command->add_option("--kernel", arguments->kernel, "full id of the kernel to use");
+  command->add_option("--kernel", arguments->kernel, "full id of the kernel to use")
+      ->check(CLI::Validator(not_empty, ""));
   add_quantize_options(command, &arguments->quantize);
   command->add_flag("--json", arguments->json, "print JSON");
 }

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <ostream>
@@ -264,8 +265,8 @@ void register_info(Program& program) {
                : request->json ? print_json(console)
                                : print_text(console);
       });
-  CLI::Option* json = command->add_flag("--json", request->json, "Print JSON");
-  command->add_flag("--matrix", request->matrix, "Print the support matrix as Markdown")
+  CLI::Option* json = command->add_flag("--json", request->json, "print JSON");
+  command->add_flag("--matrix", request->matrix, "print the support matrix as Markdown")
       ->excludes(json);
 }
 

@@ -2,6 +2,7 @@
 // `mxgemm inspect`: what is in a safetensors file, an index of shards, or an npy file.
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <cstring>
 #include <memory>
 #include <optional>

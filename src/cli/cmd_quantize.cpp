@@ -2,6 +2,7 @@
 // `mxgemm quantize`: a checkpoint with its matrices in a block-scaled format.
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <memory>
 #include <ostream>

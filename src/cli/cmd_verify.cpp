@@ -4,6 +4,7 @@
 
 #include <fmt/ostream.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -12,11 +13,17 @@
 
 #include "cli/commands.hpp"
 #include "cli/io/json_writer.hpp"
+#include "cli/option_values.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 
 namespace mxgemm::cli {
 namespace {
+
+bool is_data_kind(const std::string& word) {
+  return std::find(std::begin(kDataKindNames), std::end(kDataKindNames), word) !=
+         std::end(kDataKindNames);
+}
 
 constexpr const char* kExamples =
     "  mxgemm verify m133n528k512:mxf4:mxf4:bf16\n"
@@ -155,16 +162,16 @@ int exit_code(const std::vector<ProblemRows>& all) {
   return run_time_failure ? kExitRunTimeFailure : failed ? kExitVerifyFailed : refused;
 }
 
-VerifyOptions make_options(const VerifyRequest& request) {
+VerifyOptions make_options(const VerifyRequest& request, const std::vector<std::string>& kinds) {
   VerifyOptions options;
   options.devices = parse_devices(request.device);
   options.kernel_id = request.kernel_id;
   options.seed = request.seed;
   options.tamper = request.tamper;
-  if (!request.kinds.empty()) {
+  if (!kinds.empty()) {
     options.kinds.clear();
   }
-  for (const std::string& name : request.kinds) {
+  for (const std::string& name : kinds) {
     const DataKind kind = parse_data_kind(name);
     if (std::find(options.kinds.begin(), options.kinds.end(), kind) == options.kinds.end()) {
       options.kinds.push_back(kind);
@@ -180,10 +187,19 @@ VerifyOptions make_options(const VerifyRequest& request) {
 
 int verify_command(const VerifyRequest& request, Console& console) {
   std::vector<ProblemRows> all;
+  std::vector<std::string> kinds = request.kinds;
   for (const std::string& text : request.problems) {
-    all.push_back({parse_problem(text), {}, std::nullopt});
+    // `--data exact wide`: the parser of the command line takes the second word for a problem.
+    if (!request.kinds.empty() && is_data_kind(text)) {
+      kinds.push_back(text);
+    } else {
+      all.push_back({parse_problem(text), {}, std::nullopt});
+    }
   }
-  VerifyOptions options = make_options(request);
+  if (all.empty()) {
+    throw CommandError(kExitBadCommandLine, "PROBLEM is missing: no problem string is given");
+  }
+  VerifyOptions options = make_options(request, kinds);
   int64_t passed = 0;
   int64_t failed = 0;
   for (ProblemRows& rows : all) {
@@ -222,17 +238,20 @@ void register_verify(Program& program) {
   CLI::App* command = program.add_command(
       "verify", "Run every kernel that takes a problem and compare it with the exact reference.",
       kExamples, [request](Console& console) { return verify_command(*request, console); });
-  command->add_option("PROBLEM", request->problems, "Problem strings")->required();
+  command->add_option("PROBLEM", request->problems, "problem strings")->required();
   command->add_option("--device", request->device, "cpu, cuda:N or all")->capture_default_str();
-  command->add_option("--kernel", request->kernel_id, "Only the kernel with this full id");
-  command->add_option("--seed", request->seed, "Seed of the data")->capture_default_str();
+  command->add_option("--kernel", request->kernel_id, "only the kernel with this full id")
+      ->check(CLI::Validator(not_empty, ""));
+  command->add_option("--seed", request->seed, "seed of the data")
+      ->transform(CLI::Validator(take_uint64, ""))
+      ->capture_default_str();
   command
       ->add_option("--data", request->kinds,
-                   "exact, normal, uniform, ones, wide, edge; several with commas "
+                   "exact, normal, uniform, ones, wide, edge; several with commas or blanks "
                    "[exact,normal]")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_flag("--json", request->json, "Print JSON");
+  command->add_flag("--json", request->json, "print JSON");
 }
 
 }  // namespace mxgemm::cli

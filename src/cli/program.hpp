@@ -4,7 +4,6 @@
 // register_<name> (commands.hpp).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -12,6 +11,12 @@
 #include <string>
 
 #include "mxgemm/mxgemm.h"
+
+// A file that adds options includes <CLI/CLI.hpp> itself: with sanitizers that header alone takes
+// ten seconds to compile.
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace mxgemm::cli {
 
@@ -54,6 +59,9 @@ using CommandBody = std::function<int(Console&)>;
 class Program {
  public:
   Program();
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
 
   // Adds the subcommand `name`; `examples` is shown at the end of its help, one command per line.
   // Options are added to the result, their values kept in something that `body` shares.
@@ -66,7 +74,7 @@ class Program {
  private:
   int run_command(const std::string& name, Console& console);
 
-  CLI::App app_;
+  std::unique_ptr<CLI::App> app_;
   CommandBody chosen_;
 };
 

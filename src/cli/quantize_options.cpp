@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/quantize_options.hpp"
 
-#include <charconv>
+#include <CLI/CLI.hpp>
 #include <string_view>
 #include <vector>
 
+#include "cli/option_values.hpp"
 #include "cli/program.hpp"
 
 namespace mxgemm::cli {
@@ -64,16 +65,6 @@ const char* name_of(const NamedValue (&values)[kSize], int32_t value) {
   return "unknown";
 }
 
-// CLI11 takes "-3" and 2^64 for unsigned numbers and wraps them.
-std::string check_uint64(const std::string& text) {
-  uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  return result.ec == std::errc() && result.ptr == end
-             ? ""
-             : text + " is not an integer from 0 to 2^64 - 1";
-}
-
 }  // namespace
 
 void add_quantize_options(CLI::App* command, QuantizeOptions* options) {
@@ -91,14 +82,16 @@ void add_quantize_options(CLI::App* command, QuantizeOptions* options) {
   CLI::Option* stochastic =
       command->add_flag("--stochastic", options->stochastic, "stochastic rounding (Philox4x32-10)");
   command->add_option("--seed", options->seed, "its seed; every tensor uses the same")
-      ->check(check_uint64)
+      ->transform(CLI::Validator(take_uint64, ""))
       ->needs(stochastic);
   command->add_option("--offset", options->offset, "its first counter")
-      ->check(check_uint64)
+      ->transform(CLI::Validator(take_uint64, ""))
       ->needs(stochastic);
   command->add_flag("--one-level", options->one_level, "nvf4: no global scale (it is 1)");
-  command->add_option("--min-block-scale", options->min_block_scale,
-                      "nvf4: smallest block scale, 0 to 448");
+  command
+      ->add_option("--min-block-scale", options->min_block_scale,
+                   "nvf4: smallest block scale, 0 to 448")
+      ->transform(CLI::Validator(take_finite_float, ""));
 }
 
 const std::vector<std::string>& block_scaled_format_names() {

@@ -2,13 +2,17 @@
 // How to quantise, as options of a command, as the library takes it, and as files record it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "formats/block_format.hpp"
 #include "mxgemm/mxgemm.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace mxgemm::cli {
 

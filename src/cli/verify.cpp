@@ -181,12 +181,16 @@ std::vector<std::string> accepting(const Problem& problem, DeviceId device,
   } else {
     candidates = {find_kernel(options.kernel_id)};
   }
+  const mxgemm_gemm_desc desc = make_desc(problem, device.kind, device.index);
+  // What is wrong for every kernel at once (MXGEMM_FORCE, say) ends the command; it is no failed
+  // row.
+  check(mxgemm_explain(&desc, nullptr, 0, nullptr));
   std::vector<std::string> ids;
   for (const Kernel& kernel : candidates) {
     if (kernel.info.device_kind != device.kind) {
       continue;
     }
-    const std::string reason = refusal(kernel, make_desc(problem, device.kind, device.index));
+    const std::string reason = refusal(kernel, desc);
     if (reason.empty()) {
       ids.emplace_back(kernel.info.id);
     } else {

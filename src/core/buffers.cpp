@@ -10,6 +10,11 @@
 namespace mxgemm::internal {
 namespace {
 
+// Whole bytes of that many elements; the number of bits need not fit.
+int64_t row_bytes(int64_t elements, int element_bits) {
+  return element_bits == 4 ? elements / 2 : elements * (element_bits / 8);
+}
+
 // Byte of `region` after its last.
 uintptr_t end_of(const Region& region) {
   return region.begin +
@@ -80,6 +85,9 @@ Status check_matrix(const BufferNames& names, const MatrixShape& shape, const vo
     *ld = shape.cols;
   }
   const std::optional<int64_t> needed = matrix_bytes(shape, *ld);
+  if (shape.rows <= 1 || needed == 0) {
+    *ld = shape.cols;  // leads nowhere, and may be too large to become bytes
+  }
   MXGEMM_REQUIRE(needed, "%s is %" PRId64 "; %" PRId64 " rows of it exceed 2^63 - 1 bytes",
                  names.ld, *ld, shape.rows);
   const uint64_t alignment =
@@ -87,8 +95,8 @@ Status check_matrix(const BufferNames& names, const MatrixShape& shape, const vo
   MXGEMM_TRY(check_buffer(names, data, bytes, static_cast<uint64_t>(*needed), alignment, region));
   if (*needed > 0) {
     region->rows = shape.rows;
-    region->row_bytes = shape.cols * shape.element_bits / 8;
-    region->stride = *ld * shape.element_bits / 8;
+    region->row_bytes = row_bytes(shape.cols, shape.element_bits);
+    region->stride = row_bytes(*ld, shape.element_bits);
   }
   return {};
 }

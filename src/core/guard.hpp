@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/float_environment.hpp"
 #include "base/status.hpp"
 #include "mxgemm/mxgemm.h"
 
@@ -20,9 +21,11 @@ mxgemm_status report(const Status& status) noexcept;
 mxgemm_status report_out_of_memory() noexcept;
 mxgemm_status report_exception(const char* what) noexcept;
 
-// Runs the body of a C function, a callable that returns Status.
+// Runs the body of a C function, a callable that returns Status, in the default floating-point
+// environment: a caller that flushes subnormals or rounds upwards gets the same checks and bytes.
 template <typename Function>
 mxgemm_status guard(Function&& function) noexcept {
+  const DefaultFloatEnvironment environment;
   try {
     return report(std::forward<Function>(function)());
   } catch (const std::bad_alloc&) {

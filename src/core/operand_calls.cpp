@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dequantising, swizzling and packing: the calls that take finished block-scaled data.
 #include <cinttypes>
+#include <optional>
 
 #include "base/require.hpp"
 #include "core/enums.hpp"
@@ -144,7 +145,12 @@ Status check_packing_device(int32_t device_kind) {
 
 Status packed_bytes(int32_t format, int64_t n, int64_t k, uint64_t* bytes) {
   MXGEMM_TRY(check_operand_shape(format, "n", n, "k", k));
-  *bytes = cpu::packed_size(static_cast<Format>(format), n, k);
+  const std::optional<uint64_t> size = cpu::packed_size(static_cast<Format>(format), n, k);
+  MXGEMM_REQUIRE(size,
+                 "n is %" PRId64 " and k is %" PRId64
+                 "; packed as %s, in whole tiles, they exceed 2^63 - 1 bytes",
+                 n, k, format_name(static_cast<Format>(format)));
+  *bytes = *size;
   return {};
 }
 

@@ -5,14 +5,15 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/float_environment.hpp"
 #include "base/math.hpp"
 #include "cpu/cpu_backend.hpp"
 #include "cpu/epilogue.hpp"
-#include "cpu/float_environment.hpp"
 #include "cpu/gemm_grid.hpp"
 #include "cpu/operand_index.hpp"
 #include "cpu/packed_layout.hpp"
 #include "cpu/scalar/scalar.h"
+#include "cpu/scale_row.hpp"
 
 namespace mxgemm::cpu {
 
@@ -97,9 +98,7 @@ void prepare_rows(const WorkTile& tile, int64_t k0, int64_t k) {
   for (int64_t r = 0; r < tile.rows; ++r) {
     uint8_t* scales = tile.a_scales() + r * job.grid.a_scale_ld;
     if (a.scale.data != nullptr) {
-      for (int64_t block = 0; block < k / a.block_size; ++block) {
-        scales[block] = a.scale.at(tile.row0 + r, k0 / a.block_size + block);
-      }
+      ScaleRow(a.scale, tile.row0 + r).copy(k0 / a.block_size, k / a.block_size, scales, 1);
     }
     if (decode != nullptr) {
       const uint8_t* codes = a.codes + (tile.row0 + r) * a.row_bytes + k0 * a.element_bits / 8;
@@ -234,7 +233,7 @@ void run_work_tile(const WorkTile& tile) {
 
 // What one thread does: takes work tiles until none is left.
 void run_slot(Job& job, int64_t slot) {
-  const FloatEnvironment ieee;
+  const internal::DefaultFloatEnvironment environment;
   for (;;) {
     const int64_t index = job.next_tile.fetch_add(1, std::memory_order_relaxed);
     if (index >= job.grid.work_tiles()) {
@@ -249,15 +248,18 @@ void run_slot(Job& job, int64_t slot) {
   }
 }
 
+// The number of bits of a row need not fit.
+int64_t row_bytes(const mxgemm_operand& operand, const internal::FormatInfo& info) {
+  return info.element_bits == 4 ? operand.ld / 2 : operand.ld * (info.element_bits / 8);
+}
+
 RowsOfA rows_of_a(const mxgemm_gemm_desc& desc, const mxgemm_operand& operand) {
   const auto format = static_cast<Format>(desc.format_a);
   const internal::FormatInfo& info = *internal::find_format(format);
-  return RowsOfA{operand_index(format),
-                 static_cast<const uint8_t*>(operand.data),
-                 operand.ld * info.element_bits / 8,
-                 info.element_bits,
-                 info.block_size,
-                 scale_view(operand, desc.scale_layout_a, desc.k / info.block_size)};
+  return RowsOfA{
+      operand_index(format),    static_cast<const uint8_t*>(operand.data),
+      row_bytes(operand, info), info.element_bits,
+      info.block_size,          scale_view(operand, desc.scale_layout_a, desc.k / info.block_size)};
 }
 
 ColumnsOfB columns_of_b(const mxgemm_gemm_desc& desc, const mxgemm_operand& operand) {
@@ -267,7 +269,7 @@ ColumnsOfB columns_of_b(const mxgemm_gemm_desc& desc, const mxgemm_operand& oper
                     operand_index(format),
                     (desc.flags & MXGEMM_PACKED_B) != 0,
                     static_cast<const uint8_t*>(operand.data),
-                    operand.ld * info.element_bits / 8,
+                    row_bytes(operand, info),
                     info.element_bits,
                     info.block_size,
                     scale_view(operand, desc.scale_layout_b, desc.k / info.block_size),

@@ -15,10 +15,10 @@ using internal::ceil_div;
 using internal::round_up;
 
 // Rows of a work tile: enough that decoding a panel of B costs little beside multiplying it (a few
-// percent), few enough that the decoded rows stay in the second-level cache (256 rows x 256 floats
-// = 256 KiB of the 1 MiB that is common).
+// percent), few enough that the decoded rows stay in the second-level cache, 1 MiB being common:
+// 256 rows x 256 floats are 256 KiB, 256 rows x 1024 elements of the integer kernels 320 KiB.
 constexpr int64_t kMaxChunkRows = 256;
-constexpr int64_t kDecodedABytes = 256 * 1024;
+constexpr int64_t kDecodedABytes = 320 * 1024;
 // Below so many rows a work tile is narrower, so that a small problem still gives every core some.
 constexpr int64_t kFewRows = 64;
 constexpr int64_t kFewRowsCols = 64;
@@ -50,8 +50,8 @@ class SlotPlan {
 GemmGrid make_grid(const Strategy& strategy, const mxgemm_gemm_desc& desc) {
   const auto format_b = static_cast<internal::Format>(desc.format_b);
   const int64_t register_cols = int64_t{strategy.groups} * kTileCols;
-  const int64_t padded_k = std::max<int64_t>(round_up<int64_t>(desc.k, kTileK), kTileK);
-
+  // In tiles: K itself rounded up need not fit.
+  const int64_t k_tiles = std::max<int64_t>(ceil_div<int64_t>(desc.k, kTileK), 1);
   GemmGrid grid{};
   grid.chunk_rows = equal_chunks(desc.m, kMaxChunkRows, 1);
   const int64_t max_cols = desc.m <= kFewRows ? std::min<int64_t>(kFewRowsCols, strategy.chunk_cols)
@@ -60,14 +60,16 @@ GemmGrid make_grid(const Strategy& strategy, const mxgemm_gemm_desc& desc) {
   grid.row_chunks = ceil_div(desc.m, grid.chunk_rows);
   grid.col_chunks = ceil_div(desc.n, grid.chunk_cols);
 
-  grid.panel_k = std::min<int64_t>(strategy.panel_k, padded_k);
-  const int64_t depth_budget =
-      strategy.a_tile_bytes == 0
-          ? grid.panel_k
-          : kDecodedABytes / (grid.chunk_rows * strategy.a_tile_bytes) * kTileK;
-  grid.a_depth = std::max<int64_t>(
-                     1, std::min(depth_budget, round_up(padded_k, grid.panel_k)) / grid.panel_k) *
-                 grid.panel_k;
+  int64_t panel_tiles = std::min<int64_t>(strategy.panel_k / kTileK, k_tiles);
+  int64_t panels = 1;
+  if (strategy.a_tile_bytes != 0) {
+    const int64_t budget =
+        std::max<int64_t>(kDecodedABytes / (grid.chunk_rows * strategy.a_tile_bytes), 1);
+    panel_tiles = std::min(panel_tiles, budget);
+    panels = std::min(budget / panel_tiles, ceil_div(k_tiles, panel_tiles));
+  }
+  grid.panel_k = panel_tiles * kTileK;
+  grid.a_depth = panels * grid.panel_k;
 
   const PackedShape panel = packed_shape(format_b, kTileCols, grid.panel_k);
   SlotPlan slot;

@@ -7,6 +7,7 @@
 #include "cpu/cpu_backend.hpp"
 #include "cpu/packed_layout.hpp"
 #include "cpu/scalar/scalar.h"
+#include "cpu/scale_row.hpp"
 #include "mxgemm/version.h"
 
 namespace mxgemm::cpu {
@@ -32,7 +33,7 @@ PackedHeader make_header(Format format, int64_t n, int64_t k) {
   header.format = static_cast<int32_t>(format);
   header.n = n;
   header.k = k;
-  header.bytes = packed_size(format, n, k);
+  header.bytes = packed_size(format, n, k).value_or(0);  // 0: no operand can be such
   header.check = header_check(header);
   return header;
 }
@@ -52,8 +53,16 @@ uint64_t header_check(const PackedHeader& header) {
   return hash;
 }
 
-uint64_t packed_size(Format format, int64_t n, int64_t k) {
-  return static_cast<uint64_t>(packed_shape(format, n, k).total_bytes());
+std::optional<uint64_t> packed_size(Format format, int64_t n, int64_t k) {
+  const PackedShape shape = packed_shape(format, n, k);
+  const int64_t tile_bytes = shape.code_tile_bytes + shape.scale_tile_bytes;
+  const std::optional<int64_t> tiles = internal::checked_mul(shape.groups, shape.tiles);
+  const std::optional<int64_t> bytes =
+      tiles ? internal::checked_mul(*tiles, tile_bytes) : std::nullopt;
+  if (!bytes || *bytes > INT64_MAX - shape.codes_offset()) {
+    return std::nullopt;
+  }
+  return static_cast<uint64_t>(shape.total_bytes());
 }
 
 void pack_scales(Format format, const ScaleView& scale, int64_t n0, int64_t cols, int64_t block0,
@@ -64,9 +73,7 @@ void pack_scales(Format format, const ScaleView& scale, int64_t n0, int64_t cols
   std::memset(out, one, static_cast<size_t>(blocks * kTileCols));
   const int64_t real_blocks = std::min(blocks, scale.cols - block0);
   for (int64_t column = 0; column < cols; ++column) {
-    for (int64_t block = 0; block < real_blocks; ++block) {
-      out[block * kTileCols + column] = scale.at(n0 + column, block0 + block);
-    }
+    ScaleRow(scale, n0 + column).copy(block0, real_blocks, out + column, kTileCols);
   }
 }
 
@@ -77,6 +84,9 @@ void pack(Format format, int64_t n, int64_t k, const void* data, int64_t row_byt
   auto* out = static_cast<uint8_t*>(packed);
   const PackedHeader header = make_header(format, n, k);
   std::memcpy(out, &header, sizeof header);
+  if (shape.tiles == 0) {
+    return;  // however many columns there are
+  }
   auto pack_group = [&](int64_t group) {
     const int64_t n0 = group * kTileCols;
     const int64_t cols = std::clamp<int64_t>(n - n0, 0, kTileCols);

@@ -58,7 +58,7 @@ struct PackedShape {
 inline PackedShape packed_shape(internal::Format format, int64_t n, int64_t k) {
   const internal::FormatInfo& info = *internal::find_format(format);
   PackedShape shape;
-  shape.groups = internal::round_up(n, kPackedColumnPadding) / kTileCols;
+  shape.groups = internal::ceil_div(n, kPackedColumnPadding) * (kPackedColumnPadding / kTileCols);
   shape.tiles = internal::ceil_div<int64_t>(k, kTileK);
   shape.code_tile_bytes = int64_t{kTileCols} * kTileK * info.element_bits / 8;
   shape.scale_tile_bytes = int64_t{kTileCols} * kTileK / info.block_size;

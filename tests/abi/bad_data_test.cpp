@@ -164,6 +164,36 @@ TEST(BadPack, EveryArgument) {
   expect_ok(mxgemm_device_free(MXGEMM_DEVICE_CPU, 0, packed));
 }
 
+// The packed form is padded: it overflows where the plain one fits.
+TEST(BadPack, SizesThatOverflow) {
+  uint64_t bytes = 7;
+  const int64_t most = INT64_MAX - 31;
+  expect_invalid(mxgemm_pack_size(MXGEMM_DEVICE_CPU, 0, MXGEMM_MXF4, 1, most, &bytes),
+                 {"n is 1", "k is 9223372036854775776", "2^63 - 1"});
+  expect_invalid(
+      mxgemm_pack_size(MXGEMM_DEVICE_CPU, 0, MXGEMM_MXF8E4M3, INT64_MAX / 32, 32, &bytes),
+      {"n is 288230376151711743", "k is 32", "2^63 - 1"});
+  EXPECT_EQ(bytes, 7u);
+  DequantizeCall call;
+  alignas(64) static uint8_t packed[64];
+  expect_invalid(mxgemm_pack(MXGEMM_DEVICE_CPU, 0, MXGEMM_MXF4, 1, most, &call.src, 0, packed,
+                             sizeof packed, nullptr),
+                 {"n is 1", "2^63 - 1"});
+}
+
+// As many columns as one likes are nothing while K is 0, and take no time.
+TEST(Pack, ManyColumnsOfNothing) {
+  mxgemm_operand none = MXGEMM_OPERAND_INIT;
+  alignas(64) static uint8_t packed[64];
+  for (const int64_t n : {int64_t{1} << 40, INT64_MAX}) {
+    uint64_t bytes = 0;
+    expect_ok(mxgemm_pack_size(MXGEMM_DEVICE_CPU, 0, MXGEMM_NVF4, n, 0, &bytes));
+    EXPECT_EQ(bytes, sizeof packed);
+    expect_ok(
+        mxgemm_pack(MXGEMM_DEVICE_CPU, 0, MXGEMM_NVF4, n, 0, &none, 0, packed, bytes, nullptr));
+  }
+}
+
 TEST(BadSizes, EveryArgument) {
   uint64_t bytes = 0;
   expect_invalid(mxgemm_qdata_size(MXGEMM_MXF4, 3, 64, nullptr), {"bytes is NULL"});

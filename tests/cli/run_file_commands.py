@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests of this folder against a built program: what the CTest test `cli_files` does.
+"""Runs the tests of this folder against a built program: what the CTest test `cli_commands` does.
 
     run_file_commands.py --program build/bin/mxgemm [pytest arguments]
 

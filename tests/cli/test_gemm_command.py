@@ -145,6 +145,8 @@ def matrices(tmp_path):
             2,
             ["bias", "64", "N is 4"],
         ),
+        (["a.npy", "b.npy", "--format-b", "mxf4", "--alpha", "nan"], 2, ["--alpha", "finite"]),
+        (["a.npy", "b.npy", "--format-b", "mxf4", "--alpha", "1e999"], 2, ["--alpha", "1e999"]),
         (["a.npy", "b.npy", "--format-b", "mxf4", "--device", "tpu"], 2, ["tpu"]),
         (["a.npy", "b.npy", "--format-b", "mxf4", "--device", "all"], 2, ["one device"]),
         (["a.npy", "b.npy", "--format-b", "mxf4", "--device", "cuda:99"], 3, []),

@@ -196,6 +196,10 @@ def test_include_and_exclude(mxgemm, tmp_path):
         (["--one-level"], ["global_scale_mode"]),
         (["--seed", "3"], ["--stochastic"]),
         (["--stochastic", "--seed", "-3"], ["--seed"]),
+        (["--stochastic", "--offset", "18446744073709551616"], ["--offset", "2^64 - 1"]),
+        (["--stochastic", "--seed", "0x10"], ["--seed", "0x10"]),
+        (["--min-block-scale", "1e999"], ["--min-block-scale", "1e999", "finite"]),
+        (["--min-block-scale", "1e-60"], ["--min-block-scale", "1e-60", "fp32"]),
         (["--format", "mxf6"], ["--format", "mxf4"]),
     ],
     ids=lambda v: "".join(v),
@@ -207,6 +211,20 @@ def test_bad_options_are_named(mxgemm, tmp_path, options, words):
     for word in words:
         assert word in outcome.err
     assert names_in(tmp_path) == ["in.safetensors"]
+
+
+def test_numbers_are_decimal(mxgemm, tmp_path):
+    """A C library reads "010" as eight."""
+    save_file({"w": normal((2, 64), 1)}, tmp_path / "in.safetensors")
+    for name, seed in {"a": "010", "b": "10"}.items():
+        options = ["--format", "mxf4", "--stochastic", "--seed", seed, "--offset", seed]
+        mxgemm("quantize", "in.safetensors", f"{name}.safetensors", *options)
+    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("arguments", [["nosuch"], ["quantize", "--nosuch"], ["gemm", "--nosuch"]])
+def test_an_unknown_command_or_option_is_named(mxgemm, arguments):
+    assert "nosuch" in mxgemm(*arguments, code=2).err
 
 
 @pytest.mark.parametrize("options", [["--preset", "ocp"], ["--scale-rule", "floor"]])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// build/bin/fuzz_npy -max_len=4096 -runs=1000000 FOUND_DIR tests/fuzz/corpus/npy
+// Built and run by tests/fuzz/run_fuzzers.
 #include "fuzz/entries.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

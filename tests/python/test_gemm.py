@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """gemm and pack: results against the independent oracle and the values of docs/formats.md."""
 
+import copy
 import math
+import pickle
 
 import ml_dtypes
 import mxgemm
@@ -287,3 +289,14 @@ def test_inputs_are_not_changed(rng: np.random.Generator) -> None:
     assert not any(np.shares_memory(d, array) for array in (x, c, bias))
     d[:] = 0
     assert before == [array.tobytes() for array in (x, c, bias, b.qdata, b.scale)]
+
+
+def test_copies_of_packed_weights_are_aligned() -> None:
+    """Whatever the address that the copy's bytes come to lie at."""
+    a = np.ones((2, 64), np.float32)
+    packed = mxgemm.pack(mxgemm.quantize(np.ones((5, 64), np.float32), "mxf4"))
+    text = pickle.dumps(packed)
+    copies = [pickle.loads(text) for _ in range(16)] + [copy.deepcopy(packed) for _ in range(16)]
+    assert all(twin.data.ctypes.data % 64 == 0 for twin in copies)
+    for twin in copies:
+        np.testing.assert_array_equal(mxgemm.gemm(a, twin, out_dtype="f32"), 64)

@@ -51,9 +51,9 @@ def test_explain_names_the_kernel_that_runs() -> None:
     cpu = [kernel for kernel in mxgemm.info()["kernels"] if kernel["device_kind"] == "cpu"]
     assert all(any(kernel["id"] in line for line in lines) for kernel in cpu)
     identity = next(kernel["id"] for kernel in cpu if kernel["id"] in chosen[0])
-    x = np.ones((4, 64), np.float32)
+    x = np.full((4, 64), 0x3F80, np.uint16)  # 1.0 as bf16 bits
     b = mxgemm.quantize(np.ones((6, 64), np.float32), "mxf4")
-    assert (mxgemm.gemm(x, b, out_dtype="f32", kernel=identity) == 64).all()
+    assert (mxgemm.gemm(x, b, a_format="bf16", out_dtype="f32", kernel=identity) == 64).all()
 
 
 def test_explain_takes_packed_and_c() -> None:

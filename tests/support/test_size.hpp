@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tests run. CTest sets both variables in cross builds, whose programs an emulator runs.
+// Where the tests run. CTest sets the variables: both in cross builds, whose programs an emulator
+// runs, the first also where AddressSanitizer makes them slow.
 #pragma once
 
 #include <cstdlib>

@@ -69,6 +69,9 @@ void multiply_tile(const MultiplyArgs& args) {
   const int64_t a_ld = args.a_row_bytes / static_cast<int64_t>(sizeof(float));
   const auto* codes = static_cast<const uint8_t*>(args.b[0]);
   for (int64_t tile = 0; tile < args.tiles; ++tile) {
+    for (int line = 0; line < kTileK / 8; ++line) {
+      _mm_prefetch(codes + line * kVector + kPrefetchBytes, _MM_HINT_T0);
+    }
     for (int half = 0; half < 2; ++half) {
       const __m256 scale = e8m0_scales(args.b_scales[0] + tile * kTileCols + half * kLanes);
       multiply_block<kRows>(codes + half * kHalfVector, a + tile * kTileK, a_ld, scale,

@@ -162,6 +162,9 @@ int32_t mxf4_mxf4_decode_b(const uint8_t* codes, const uint8_t* scales, int64_t 
     for (int half = 0; half < 2; ++half) {
       decode_half_tile(codes + half * kHalfVector, scales + half * kLanes, halves++);
     }
+    for (int line = 0; line < kTileK / 8; ++line) {
+      _mm_prefetch(codes + line * kVector + kPrefetchBytes, _MM_HINT_T0);
+    }
     for (int column = 0; column < kTileCols; ++column) {
       const int32_t scale = scale_magnitude(scales[column]);
       magnitude = scale > magnitude ? scale : magnitude;

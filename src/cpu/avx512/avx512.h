@@ -10,6 +10,10 @@ namespace mxgemm::cpu::avx512 {
 
 extern const Level kLevel;
 
+// How far ahead packed weights are asked for while they stream by: the hardware's prefetcher stops
+// at the end of a page.
+constexpr int kPrefetchBytes = 2048;
+
 // decode_a_f32.cpp: rows of A as fp32, scales multiplied in. The magnitude is 1 where that may
 // overflow.
 int32_t decode_a_mxf4(const void* codes, const uint8_t* scales, int64_t count, void* out);

@@ -42,6 +42,7 @@ void multiply_tile(const MultiplyArgs& args) {
     }
 #pragma GCC unroll 4
     for (int d = 0; d < kTileK / 8; ++d) {
+      _mm_prefetch(codes + kPrefetchBytes, _MM_HINT_T0);
 #pragma GCC unroll 4
       for (int byte = 0; byte < 4; ++byte) {
         // A load one byte further on is a shift by 8 of each lane. What it brings in from the next

@@ -149,6 +149,7 @@ int32_t mxf4_mxf4_decode_b(const uint8_t* codes, const uint8_t* scales, int64_t 
   for (int64_t tile = 0; tile < tiles; ++tile) {
     for (int d = 0; d < kSteps / 2; ++d) {
       const __m512i nibbles = _mm512_loadu_si512(codes);
+      _mm_prefetch(codes + kPrefetchBytes, _MM_HINT_T0);
       codes += kVector;
       _mm512_storeu_si512(decoded[tile].values[2 * d], _mm512_permutexvar_epi8(nibbles, table));
       _mm512_storeu_si512(decoded[tile].values[2 * d + 1],

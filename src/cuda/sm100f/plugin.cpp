@@ -34,7 +34,8 @@ const mxgemm_capability_range kCapabilities[] = {{100, 100}, {103, 103}};
 const mxgemm_capability_range kCapabilities[] = {{100, 100}};
 #endif
 
-const mxgemm_plugin_table kTable = plugin_table(kCapabilities, kKernels, nullptr, MXGEMM_BUILD_INFO);
+const mxgemm_plugin_table kTable =
+    plugin_table(kCapabilities, kKernels, nullptr, MXGEMM_BUILD_INFO);
 
 }  // namespace
 }  // namespace MXGEMM_CUDA_ARCH

@@ -29,7 +29,8 @@ const mxgemm_capability_range kCapabilities[] = {{120, 121}};
 const mxgemm_capability_range kCapabilities[] = {{120, 120}};
 #endif
 
-const mxgemm_plugin_table kTable = plugin_table(kCapabilities, kKernels, nullptr, MXGEMM_BUILD_INFO);
+const mxgemm_plugin_table kTable =
+    plugin_table(kCapabilities, kKernels, nullptr, MXGEMM_BUILD_INFO);
 
 }  // namespace
 }  // namespace MXGEMM_CUDA_ARCH

@@ -277,7 +277,7 @@ void GemmCase::make_epilogue() {
 }
 
 void GemmCase::pack_b() {
-  const uint64_t bytes = packed_size(options_.b, options_.n, options_.k);
+  const uint64_t bytes = packed_size(options_.b, options_.n, options_.k).value();
   // Packed weights are 64-byte aligned.
   uint8_t* memory = keep(std::vector<uint8_t>(bytes + 63));
   auto* packed = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(memory) + 63) / 64 * 64);

@@ -9,8 +9,11 @@
 #include <limits>
 
 #include "cpu/epilogue.hpp"
-#include "cpu/float_environment.hpp"
 #include "unit/cpu/gemm_case.hpp"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 namespace mxgemm::cpu {
 namespace {

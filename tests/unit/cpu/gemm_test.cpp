@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "support/test_size.hpp"
 #include "unit/cpu/gemm_case.hpp"
 
 namespace mxgemm::cpu {
@@ -108,8 +109,8 @@ TEST(Gemm, ManyWorkTiles) {
     options.a = a;
     options.d = d;
     options.m = 261;
-    options.n = 269;
-    options.k = 1056;
+    options.n = test::test_size<int64_t>(269, 70);
+    options.k = test::test_size<int64_t>(1056, 288);
     options.packed = d == Format::kBf16;
     expect_right(options);
   }

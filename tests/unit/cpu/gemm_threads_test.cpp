@@ -3,9 +3,12 @@
 // means fewer threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
+#include "support/test_size.hpp"
 #include "unit/cpu/gemm_case.hpp"
 
 namespace mxgemm::cpu {
@@ -24,7 +27,7 @@ GemmOptions problem(Format a) {
   options.a = a;
   options.m = 67;
   options.n = 530;
-  options.k = 608;
+  options.k = test::test_size<int64_t>(608, 96);
   options.data = Data::kNormal;
   options.bias = Format::kF32;
   return options;
@@ -74,6 +77,32 @@ TEST_F(GemmThreads, SmallProblemNeedsOneSlot) {
     const uint64_t one = kernel->workspace_size(&gemm.desc());
     ASSERT_TRUE(set_num_threads(64).ok());
     EXPECT_EQ(kernel->workspace_size(&gemm.desc()), one);
+  }
+}
+
+// A slot follows from the register tile and the caches, not from the problem: below 1 MiB whatever
+// the extents, the largest that the core lets through included.
+TEST_F(GemmThreads, SlotStaysSmallForAnyShape) {
+  ASSERT_TRUE(set_num_threads(1).ok());
+  constexpr int64_t kExtents[] = {1, 31, 257, int64_t{1} << 31, int64_t{1} << 61};
+  constexpr int64_t kDepths[] = {0, 32, 4096, int64_t{1} << 40, INT64_MAX - 31};
+  for (const mxgemm_kernel& kernel : kernels()) {
+    for (const int64_t m : kExtents) {
+      for (const int64_t n : kExtents) {
+        for (const int64_t k : kDepths) {
+          mxgemm_gemm_desc desc = MXGEMM_GEMM_DESC_INIT;
+          desc.m = m;
+          desc.n = m == 1 || n == 1 ? n : std::min<int64_t>(n, (int64_t{1} << 61) / m);
+          desc.k = k;
+          desc.format_a = (kernel.formats_a >> MXGEMM_MXF4 & 1) != 0 ? MXGEMM_MXF4 : MXGEMM_BF16;
+          desc.format_b = MXGEMM_MXF4;
+          desc.format_d = MXGEMM_F32;
+          const uint64_t bytes = kernel.workspace_size(&desc);
+          EXPECT_GT(bytes, 0u) << kernel.name << " " << m << " " << n << " " << k;
+          EXPECT_LE(bytes, uint64_t{1} << 20) << kernel.name << " " << m << " " << n << " " << k;
+        }
+      }
+    }
   }
 }
 

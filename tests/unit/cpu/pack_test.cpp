@@ -31,7 +31,7 @@ struct Weights {
   }
 
   std::vector<uint8_t> packed() const {
-    std::vector<uint8_t> out(packed_size(format, n, k), 0xA5);
+    std::vector<uint8_t> out(packed_size(format, n, k).value(), 0xA5);
     pack(format, n, k, codes.data(), row_bytes,
          ScaleView{scales.data(), ScaleLayout::kRowMajor, scale_cols, scale_cols}, out.data(),
          ParallelFor{});
@@ -116,7 +116,7 @@ TEST(Pack, SwizzledScalesGiveTheSameBytes) {
             weights.scales[static_cast<size_t>(row * weights.scale_cols + block)];
       }
     }
-    std::vector<uint8_t> out(packed_size(format, weights.n, weights.k));
+    std::vector<uint8_t> out(packed_size(format, weights.n, weights.k).value());
     pack(format, weights.n, weights.k, weights.codes.data(), weights.row_bytes,
          ScaleView{swizzled.data(), ScaleLayout::kSwizzle32x4x4, 0, weights.scale_cols}, out.data(),
          parallel_for());

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """No object file of an ISA level defines a weak or unique symbol.
 
-An inline function compiled with AVX-512 flags is weak; the linker keeps one copy of it for the whole library, and where
-that is the one, a processor without AVX-512 meets an illegal instruction.
+An inline function compiled with AVX-512 flags is weak; the linker keeps one copy of it for the
+whole library, and where that is the one, a processor without AVX-512 meets an illegal instruction.
 
-    weak_symbols_test.py NM OBJECT...          the test
-    weak_symbols_test.py --expect-weak NM OBJECT...   its negative control: succeeds only where one is found
+    weak_symbols_test.py NM OBJECT...                the test
+    weak_symbols_test.py --expect-weak NM OBJECT...  negative control: succeeds where one is found
 """
 
 import subprocess
@@ -13,9 +13,15 @@ import sys
 
 
 def weak_symbols(nm: str, path: str) -> list[str]:
-    lines = subprocess.run([nm, "-C", path], check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = subprocess.run(
+        [nm, "-C", path], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
     # Type letters: W and V weak with a definition, u unique. Lower-case w and v are references.
-    return [line for line in lines if len(line.split(maxsplit=2)) == 3 and line.split(maxsplit=2)[1] in ("W", "V", "u")]
+    return [
+        line
+        for line in lines
+        if len(line.split(maxsplit=2)) == 3 and line.split(maxsplit=2)[1] in ("W", "V", "u")
+    ]
 
 
 def main() -> int:
