@@ -54,7 +54,8 @@ Explanation explain_on(const Problem& problem, DeviceId device) {
   std::istringstream lines(explanation(desc));
   for (std::string line; std::getline(lines, line);) {
     const size_t colon = std::min(line.find(": "), line.size());
-    result.answers.push_back({line.substr(0, colon), line.substr(std::min(colon + 2, line.size()))});
+    result.answers.push_back(
+        {line.substr(0, colon), line.substr(std::min(colon + 2, line.size()))});
   }
   try {
     result.chosen = Plan(desc, "").name();

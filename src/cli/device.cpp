@@ -62,12 +62,7 @@ std::vector<DeviceId> parse_devices(std::string_view text) {
 
 mxgemm_device_info device_info(DeviceId device) {
   mxgemm_device_info info = MXGEMM_DEVICE_INFO_INIT;
-  const mxgemm_status status = mxgemm_device_info_get(device.kind, device.index, &info);
-  // An index beyond the last device is what this machine lacks, not bad spelling.
-  if (status == MXGEMM_INVALID_ARGUMENT) {
-    throw CommandError(kExitUnsupported, mxgemm_last_error());
-  }
-  check(status);
+  check(mxgemm_device_info_get(device.kind, device.index, &info));
   return info;
 }
 

@@ -97,9 +97,9 @@ uint64_t current_workspace_size(const Plan& plan) {
 
 Status run_plan(const Plan& plan, const mxgemm_gemm_args* args, void* stream) {
   MXGEMM_TRY(check_stream(plan.desc.device_kind, stream));
+  MXGEMM_TRY(check_runnable(kDescDevice, plan.desc.device_kind, plan.desc.device_index));
   mxgemm_gemm_args resolved;
   MXGEMM_TRY(resolve_args(plan.desc, args, plan.workspace_size, &resolved));
-  MXGEMM_TRY(check_runnable(kDescDevice, plan.desc.device_kind, plan.desc.device_index));
   if (plan.desc.m == 0 || plan.desc.n == 0) {
     return {};
   }

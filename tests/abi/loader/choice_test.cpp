@@ -189,7 +189,7 @@ TEST(FakeDevices, NothingRunsThere) {
   expect_status(kUnavailable,
                 mxgemm_swizzle_scales(kCuda, 0, 1, 1, &scale, 1, 0, swizzled, 512, nullptr),
                 {kWhy});
-  // A whole problem, in host memory: what is wrong with the arguments is said first.
+  // Said before what is wrong with the arguments: no memory could be right.
   GemmCall call(4, 8, 128);
   call.desc.device_kind = kCuda;
   expect_status(kUnavailable, call.run(), {"desc.device_index is 0", kWhy});

@@ -42,7 +42,8 @@ struct Library {
       EXPECT_EQ(get<decltype(mxgemm_library_info_get)>("mxgemm_library_info_get")(index, &info),
                 MXGEMM_OK);
       EXPECT_EQ(info.loaded, 1) << info.reason;
-      text += (text.empty() ? "" : " ") + std::string(info.arch);
+      text += text.empty() ? "" : " ";
+      text += info.arch;
       *folder = fs::path(info.path).parent_path();
     }
     return text;

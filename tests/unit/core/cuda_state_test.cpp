@@ -51,11 +51,13 @@ TEST(CudaRuntime, Absent) {
 }
 
 TEST(CudaRuntime, Faulty) {
-  LibraryFolder folder;
-  folder.add("whole/sm80", "cuda");
-  expect_absent(folder.file("cuda"), "undefined symbol: mxgemm_cuda_runtime");
-  folder.cut("cuda", 5000);
-  expect_absent(folder.file("cuda"), "the file is cut short");
+  LibraryFolder other;
+  other.add("whole/sm80", "cuda");
+  expect_absent(other.file("cuda"), "undefined symbol: mxgemm_cuda_runtime");
+  LibraryFolder cut;
+  cut.add("whole/cuda");
+  cut.cut("cuda", 5000);
+  expect_absent(cut.file("cuda"), "the file is cut short");
 }
 
 TEST(CudaRuntime, DevicesAndNone) {
