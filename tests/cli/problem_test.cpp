@@ -146,7 +146,6 @@ TEST(ParseProblem, RefusesNumbersThatOverflow) {
   expect_refusal("m1n1k32:mxf4:mxf4:f32:lda=+99999999999999999999",
                  {"lda is '99999999999999999999'"});
   expect_refusal("m1n1k32:mxf4:mxf4:f32:off=99999999999999999999", {"off is"});
-  expect_refusal("m1n1k32:mxf4:mxf4:f32:off=4100", {"off is '4100'", "0 to 4096"});
   expect_refusal("m1n1k32:mxf4:mxf4:f32:alpha=1e50", {"alpha is '1e50'", "finite"});
 }
 
