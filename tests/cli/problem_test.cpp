@@ -215,10 +215,10 @@ TEST(ProblemSizes, AreThoseOfTheDocumentedLayouts) {
 }
 
 TEST(ProblemSizes, TellsTooLargeProblemsFromTheMachinesMemory) {
-  const Problem problem = parse_problem("m1073741824n1073741824k32:mxf4:mxf4:f32");
+  const Problem problem = parse_problem("m134217728n134217728k32:mxf4:mxf4:f32");
   try {
     require_memory(problem, static_cast<double>(total_bytes(problem)));
-    FAIL() << "4 EB accepted";
+    FAIL() << "72 PB accepted";
   } catch (const CommandError& error) {
     EXPECT_EQ(error.code(), kExitRunTimeFailure);
     EXPECT_NE(std::string(error.what()).find("this machine has"), std::string::npos);
