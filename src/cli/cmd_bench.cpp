@@ -59,15 +59,10 @@ struct BenchRow {
     const size_t half = seconds.size() / 2;
     return seconds.size() % 2 != 0 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2;
   }
-  double gflops() const {
-    return rate(2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                static_cast<double>(problem.k));
+  double flops() const {
+    return 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+           static_cast<double>(problem.k);
   }
-  double gbytes_per_second() const { return rate(bytes); }
-
- private:
-  // 10^9 a second; 0 where a clock's tick holds the whole run.
-  double rate(double amount) const { return median() > 0.0 ? amount / median() * 1e-9 : 0.0; }
 };
 
 // Times single runs with the library's events, on a CPU a clock.
@@ -217,8 +212,8 @@ std::vector<std::string> cells(const BenchRow& row) {
           format_seconds(row.median()),
           format_seconds(row.seconds.front()),
           format_seconds(row.seconds.back()),
-          fmt::format("{:.1f}", row.gflops()),
-          fmt::format("{:.2f}", row.gbytes_per_second()),
+          fmt::format("{:.1f}", row.flops() / row.median() * 1e-9),
+          fmt::format("{:.2f}", row.bytes / row.median() * 1e-9),
           fmt::to_string(row.seconds.size()),
           row.name};
 }
@@ -233,9 +228,9 @@ void write_row(const BenchRow& row, JsonWriter& json) {
   json.key("median_seconds").number(row.median());
   json.key("min_seconds").number(row.seconds.front());
   json.key("max_seconds").number(row.seconds.back());
-  json.key("gflops").number(row.gflops());
+  json.key("gflops").number(row.flops() / row.median() * 1e-9);
   json.key("bytes").number(row.bytes);
-  json.key("gbytes_per_second").number(row.gbytes_per_second());
+  json.key("gbytes_per_second").number(row.bytes / row.median() * 1e-9);
   json.end();
 }
 

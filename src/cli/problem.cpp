@@ -20,9 +20,6 @@ using internal::format_name;
 // in the 128 bits that check_sizes uses.
 constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
-// A page: no alignment that a kernel may care about is wider.
-constexpr int64_t kMaxOffset = 4096;
-
 [[noreturn]] void refuse(std::string_view problem, const std::string& message) {
   throw CommandError(kExitBadCommandLine, fmt::format("problem '{}': {}", problem, message));
 }
@@ -185,9 +182,6 @@ class Parser {
       problem_.alpha = parse_float(name, value, " and 'dev'");
     } else if (name == "off") {
       problem_.offset = parse_count("off", value);
-      if (problem_.offset > kMaxOffset) {
-        refuse(text_, fmt::format("off is '{}', allowed are 0 to {}", value, kMaxOffset));
-      }
     } else if (name == "lda") {
       problem_.extra_lda = parse_extra(name, value);
     } else if (name == "ldb") {
@@ -264,11 +258,12 @@ class Parser {
   }
 
   void check_sizes() {
-    // So that the sum of all buffers, a few times over, fits 64 bits.
-    constexpr __int128 kMaxElements = __int128{1} << 56;
+    // Half of what 64 bits hold leaves room for sums of buffers and guards.
+    constexpr __int128 kMaxBytes = __int128{1} << 62;
     const auto check = [&](const char* what, int64_t rows, int64_t row_elements) {
-      if (__int128{rows} * row_elements > kMaxElements) {
-        refuse(text_, fmt::format("{} has {} x {} elements, allowed are 2^56 in all", what, rows,
+      // Four bytes are the widest element; scales take less than the elements.
+      if (__int128{rows} * row_elements * 4 > kMaxBytes) {
+        refuse(text_, fmt::format("{} has {} x {} elements, allowed are 2^60 in all", what, rows,
                                   row_elements));
       }
     };

@@ -146,7 +146,6 @@ TEST(ParseProblem, RefusesNumbersThatOverflow) {
   expect_refusal("m1n1k32:mxf4:mxf4:f32:lda=+99999999999999999999",
                  {"lda is '99999999999999999999'"});
   expect_refusal("m1n1k32:mxf4:mxf4:f32:off=99999999999999999999", {"off is"});
-  expect_refusal("m1n1k32:mxf4:mxf4:f32:off=4100", {"off is '4100'", "0 to 4096"});
   expect_refusal("m1n1k32:mxf4:mxf4:f32:alpha=1e50", {"alpha is '1e50'", "finite"});
 }
 
@@ -216,10 +215,10 @@ TEST(ProblemSizes, AreThoseOfTheDocumentedLayouts) {
 }
 
 TEST(ProblemSizes, TellsTooLargeProblemsFromTheMachinesMemory) {
-  const Problem problem = parse_problem("m1073741824n1073741824k32:mxf4:mxf4:f32");
+  const Problem problem = parse_problem("m134217728n134217728k32:mxf4:mxf4:f32");
   try {
     require_memory(problem, static_cast<double>(total_bytes(problem)));
-    FAIL() << "4 EB accepted";
+    FAIL() << "72 PB accepted";
   } catch (const CommandError& error) {
     EXPECT_EQ(error.code(), kExitRunTimeFailure);
     EXPECT_NE(std::string(error.what()).find("this machine has"), std::string::npos);

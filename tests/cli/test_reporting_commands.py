@@ -146,10 +146,10 @@ def test_a_kernel_that_refuses_is_exit_code_3_with_its_reason():
 
 
 def test_what_does_not_fit_into_memory_is_exit_code_4():
-    outcome = run("verify", "m1073741824n1073741824k32:mxf4:mxf4:f32", code=4)
+    outcome = run("verify", "m134217728n134217728k32:mxf4:mxf4:f32", code=4)
     assert "memory" in outcome.err
     assert "1 problems were not run" in outcome.out
-    run("bench", "m1073741824n1073741824k32:mxf4:mxf4:f32", code=4)
+    run("bench", "m134217728n134217728k32:mxf4:mxf4:f32", code=4)
 
 
 def test_verify_takes_kinds_with_commas_and_blanks():
@@ -194,18 +194,6 @@ def test_explain_names_the_choice_and_every_reason():
         assert kernel["accepts"] == kernel["kernel"].startswith("cpu:scalar:"), kernel
 
 
-def test_explain_without_a_kernel_is_exit_code_3():
-    own = sorted(k["kernel"] for k in INFO["kernels"] if len(k["a"]) == 1 and k["available"])
-    if not own:
-        pytest.skip("every kernel here takes every pair")
-    problem = "m1n1k64:f16:nvf4:f32"
-    outcome = run("explain", problem, "--json", code=3, MXGEMM_FORCE=own[0])
-    explanation = outcome.json["explanations"][0]
-    assert explanation["chosen"] is None and own[0] in explanation["message"]
-    outcome = run("explain", problem, code=3, MXGEMM_FORCE=own[0])
-    assert "chosen" not in outcome.out and own[0] in outcome.err
-
-
 def test_bench_prints_what_it_measured():
     rows = run(
         "bench",
@@ -235,11 +223,6 @@ def test_bench_prints_what_it_measured():
         "shape",
     ]
     assert SMALL in text
-
-
-def test_bench_takes_empty_problems():
-    for problem in ("m0n8k32:mxf4:mxf4:f32", "m2n3k0:bf16:mxf4:f32:bias"):
-        assert "nan" not in run("bench", problem, "--repeat", "1").out
 
 
 def test_bench_counts_the_bytes_of_every_operand_once():
