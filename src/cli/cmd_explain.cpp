@@ -22,7 +22,6 @@ constexpr const char* kExamples =
     "  mxgemm explain m1n4096k4096:bf16:mxf4:bf16\n"
     "  mxgemm explain m128n128k128:nvf4:nvf4:f32:scales=rowmajor --device cpu --json\n"
     "  MXGEMM_MAX_ISA=scalar mxgemm explain m8n8k32:mxf4:mxf4:f32\n"
-    "  MXGEMM_FAKE_DEVICES=12.0,9.0 mxgemm explain m128n256k384:mxf4:mxf4:bf16 --device cuda:1\n"
     "\n"
     "`mxgemm verify --help` explains problems. Exit code 3: no kernel takes the problem.\n";
 

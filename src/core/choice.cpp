@@ -221,7 +221,7 @@ std::string explain(const KernelGroups& groups, const Selection& selection,
     add(kind + ":" + choice_refused.library->arch.text, choice_refused.refusal);
   }
   if (text.empty()) {
-    add(kind, "there is no library for these devices");
+    add(kind, format_text("there is no library of kernels in %s", groups.folder.c_str()));
   }
   return text;
 }

@@ -35,6 +35,7 @@ Status Registry::groups(int32_t device_kind, int32_t capability, KernelGroups* g
   }
   Loader* loader = nullptr;
   MXGEMM_TRY(find_loader_(&loader));
+  groups->folder = loader->folder();
   for (const LibraryChoice& choice : loader->choices(capability)) {
     if (choice.refusal.empty()) {
       groups->groups.push_back(choice.library->kernels);

@@ -21,6 +21,8 @@ struct KernelGroups {
   std::vector<std::span<const RegisteredKernel>> groups;
   // Libraries that do not serve the device; empty on the CPU.
   std::vector<LibraryChoice> refused;
+  // Where libraries were looked for; "" on the CPU.
+  std::string folder;
 };
 
 class Registry {
