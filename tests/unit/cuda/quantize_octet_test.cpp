@@ -263,5 +263,33 @@ TEST(QuantizeOctet, DividesToTheLastBit) {
   }
 }
 
+// Quotients as close to the middle of two fp32 as any can be: the significands satisfy
+// middle * d = x * 2^25 + s with a small odd s, so x / d misses the 25-bit middle by s / (2^25 d).
+TEST(QuantizeOctet, DividesToTheLastBitNextToMiddles) {
+  std::mt19937 engine(6);
+  constexpr uint32_t kModulus = 1u << 25;
+  int tried = 0;
+  for (int i = 0; i < test_size(1 << 19, 1 << 14); ++i) {
+    const uint32_t d = ((1u << 23) + static_cast<uint32_t>(engine()) % (1u << 23)) | 1u;
+    uint32_t inverse = d;  // Newton's iteration modulo 2^32: 3, 6, 12, 24, 48 bits
+    for (int step = 0; step < 4; ++step) {
+      inverse *= 2 - d * inverse;
+    }
+    const int s = static_cast<int>(engine() % 8) * 2 - 7;
+    const uint32_t middle = static_cast<uint32_t>(s) * inverse % kModulus;
+    const auto x =
+        static_cast<uint32_t>((uint64_t{middle} * d - static_cast<uint64_t>(s)) / kModulus);
+    if (middle < kModulus / 2 || x >= 1u << 24) {
+      continue;
+    }
+    const auto numerator = static_cast<float>(x);
+    const auto divisor = static_cast<float>(d);
+    ASSERT_EQ(cuda::divide(numerator, divisor, 1.0f / divisor), numerator / divisor)
+        << x << " / " << d;
+    ++tried;
+  }
+  EXPECT_GT(tried, test_size(1 << 16, 1 << 11));
+}
+
 }  // namespace
 }  // namespace mxgemm::test
