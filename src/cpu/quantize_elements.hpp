@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "formats/block_format.hpp"
+#include "formats/element_rounding.hpp"
 #include "formats/scale_rule.hpp"
 #include "quantize/row_kernels.h"
 
@@ -19,32 +20,9 @@ constexpr uint32_t kMagnitudeMask = internal::kF32SignBit - 1;
 constexpr uint32_t kExponentMask = internal::kF32Infinity;
 constexpr uint32_t kNonFinite = internal::kF32Infinity;  // magnitudes from here on are Inf and NaN
 
-// An element format seen from fp32. A magnitude v is rounded by adding c = 2^(e + 23 - m), e the
-// exponent of v but at least that of the smallest normal: c + v keeps m bits of v below 2^e,
-// rounded to nearest even by the adder itself. The difference of the two bit patterns is then the
-// rounded significand, and
-//   code = (bits(c + v) - bits(c)) + ((e - least e) << m).
-template <Format kFormat, int kMantissa, int kBias, uint32_t kLargestCode, int kSignPosition>
-struct Element {
-  static constexpr Format kElementOf = kFormat;
-  static constexpr int kMantissaBits = kMantissa;
-  static constexpr uint32_t kLeastExponentBits = static_cast<uint32_t>(127 + 1 - kBias) << 23;
-  // Added to the bits of 2^e gives the bits of c.
-  static constexpr uint32_t kMagicOffset = static_cast<uint32_t>(23 - kMantissa) << 23;
-  static constexpr uint32_t kLeastExponentCode = kLeastExponentBits >> (23 - kMantissa);
-  static constexpr uint32_t kMaxCode = kLargestCode;
-  static constexpr uint32_t kSignBit = 1u << kSignPosition;
-  static constexpr int kSignShift =
-      31 - kSignPosition;  // from the sign of fp32 to the sign of the code
-  static constexpr bool kIsNibble = kSignPosition == 3;
-};
-
-using E2m1 = Element<Format::kMxf4, internal::kE2m1MantissaBits, internal::kE2m1Bias,
-                     internal::kE2m1MaxCode, 3>;
-using E4m3 = Element<Format::kMxf8E4m3, internal::kE4m3MantissaBits, internal::kE4m3Bias,
-                     internal::kE4m3MaxCode, 7>;
-using E5m2 = Element<Format::kMxf8E5m2, internal::kE5m2MantissaBits, internal::kE5m2Bias,
-                     internal::kE5m2MaxCode, 7>;
+using E2m1 = internal::E2m1Rounding;
+using E4m3 = internal::E4m3Rounding;
+using E5m2 = internal::E5m2Rounding;
 
 constexpr int kMxBlock = 32;
 constexpr int kNvBlock = 16;

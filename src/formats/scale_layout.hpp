@@ -42,10 +42,13 @@ MXGEMM_FORMAT_FN int64_t swizzled_scale_bytes(int64_t rows, int64_t cols) {
 
 // Offset of scale (row, col) in a matrix of `cols` columns.
 MXGEMM_FORMAT_FN int64_t swizzled_scale_offset(int64_t row, int64_t col, int64_t cols) {
-  const int64_t tile =
-      (row / kScaleTileRows) * scale_tiles_along(cols, kScaleTileCols) + col / kScaleTileCols;
-  return tile * kScaleTileBytes + (row % 32) * 16 + (row % kScaleTileRows) / 32 * 4 +
-         col % kScaleTileCols;
+  // Unsigned, so that divisions by powers of two are shifts.
+  const auto r = static_cast<uint64_t>(row);
+  const auto c = static_cast<uint64_t>(col);
+  const auto tiles_across = static_cast<uint64_t>(scale_tiles_along(cols, kScaleTileCols));
+  const uint64_t tile = (r / kScaleTileRows) * tiles_across + c / kScaleTileCols;
+  return static_cast<int64_t>(tile * kScaleTileBytes + (r % 32) * 16 +
+                              (r % kScaleTileRows) / 32 * 4 + c % kScaleTileCols);
 }
 
 // The scales of one operand, whatever their layout.

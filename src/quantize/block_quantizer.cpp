@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
+#include "formats/nvf4_scale.hpp"
 #include "quantize/philox.hpp"
 
 namespace mxgemm::internal {
@@ -166,29 +165,18 @@ uint8_t quantize_mx_block(const BlockRule& rule, const FormatInfo& info, const B
   return scale;
 }
 
-// The fp32 operations in exactly the order of docs/formats.md.
-uint8_t nvf4_scale(const BlockRule& rule, float amax) {
-  const float scale = amax / 6.0f / rule.global_scale;
-  return e4m3_encode(std::max(scale, rule.min_block_scale));
-}
-
 uint8_t quantize_nvf4_block(const BlockRule& rule, const Block& block, int64_t first_index,
                             uint8_t* codes) {
   uint8_t scale = kE4m3MaxCode;
   if (block.is_finite()) {
-    scale = nvf4_scale(rule, std::bit_cast<float>(block.amax_bits));
+    const float amax = std::bit_cast<float>(block.amax_bits);
+    scale = e4m3_encode(nvf4_block_scale(amax, rule.global_scale, rule.min_block_scale));
   } else if (block.has_nan() || !rule.saturate_nonfinite) {
     std::fill_n(codes, block.size, uint8_t{0});
     return kE4m3Nan;
   }
-  // A scale of zero leaves nothing but signs, as division by infinity does.
-  const float divisor = scale == 0 ? std::numeric_limits<float>::infinity()
-                                   : static_cast<float>(e4m3_decode(scale)) * rule.global_scale;
-  const auto quotient = [divisor](float x) {
-    // 0 / 0 and Inf / Inf (the divisor is 0 or infinite only for extreme given global scales) are
-    // no NaN here.
-    return double{x == 0.0f || std::isinf(x) ? x : x / divisor};
-  };
+  const float divisor = nvf4_divisor(static_cast<float>(e4m3_decode(scale)), rule.global_scale);
+  const auto quotient = [divisor](float x) { return double{nvf4_quotient(x, divisor)}; };
   encode_block<E2m1>(rule, block, first_index, quotient, codes);
   return scale;
 }

@@ -10,6 +10,7 @@
 
 #include "base/float_environment.hpp"
 #include "base/require.hpp"
+#include "formats/nvf4_scale.hpp"
 #include "quantize/amax.hpp"
 #include "quantize/block_quantizer.hpp"
 #include "quantize/tiling.hpp"
@@ -163,9 +164,7 @@ float tensor_amax(const QuantizeOptions& options, const QuantizeBuffers& buffers
 }
 
 __attribute__((noinline)) float global_scale_from_amax(float amax) {
-  // 2688 = 6 * 448: the largest element under the largest block scale. The floor keeps the scale
-  // normal.
-  return amax == 0.0f ? 1.0f : std::max(amax / 2688.0f, 0x1p-126f);
+  return nvf4_global_scale(amax);
 }
 
 Status settle_global_scale(const QuantizeOptions& options, const QuantizeBuffers& buffers,

@@ -30,12 +30,12 @@ __device__ __forceinline__ uint32_t thread_amax(const AmaxTask& task) {
   constexpr int kRows = kOctetRows<kSource, kAligned>;
   uint32_t bits = 0;
   for_each_tile<kRows>(task.grid, [&](const TileThread& thread) {
-    Octet<kSource> octets[kRows];
+    Octet<kSource> octets[kRows][1];
     const int rows_left = thread.rows_left(task.grid.rows, task.grid.cols);
     load_octets<kSource, kAligned>(task.src, thread, rows_left, octets);
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      bits = larger(bits, finite_amax_bits(octets[i]));
+      bits = larger(bits, finite_amax_bits(octets[i][0]));
     }
   });
   return bits;

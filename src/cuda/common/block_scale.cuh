@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "cuda/common/encode.cuh"
-#include "cuda/common/encode_pairs.cuh"
+#include "cuda/common/encode_e2m1.cuh"
 #include "formats/nvf4_scale.hpp"
 #include "formats/scale_rule.hpp"
 
@@ -78,14 +78,12 @@ MXGEMM_HOST_DEVICE inline BlockScale mx_scale(const QuantizeRule& rule, uint32_t
   return {is_nan ? internal::kE8m0Nan : code, is_nan, float_of(inverse), 0.0f, 0.0f, 0.0f};
 }
 
-// fp32((amax / 6) / g) as far as its E4M3 code can tell: NaN where it overflows.
+// fp32((amax / 6) / g) as far as its E4M3 code can tell: NaN where it overflows, some tiny number
+// where amax is too small for `divide`, since the code then is 0.
 MXGEMM_HOST_DEVICE inline float nvf4_wanted_scale(const QuantizeRule& rule, float amax) {
-  // Within these no step of `divide` leaves the numbers for which it is exact.
-  constexpr float kLeastAmax = 0x1p-90f;
   constexpr float kLeastGlobal = 0x1p-64f;
   constexpr float kLargestGlobal = 0x1p64f;
-  if ((amax == 0.0f || amax >= kLeastAmax) && rule.global_scale >= kLeastGlobal &&
-      rule.global_scale <= kLargestGlobal) {
+  if (rule.global_scale >= kLeastGlobal && rule.global_scale <= kLargestGlobal) {
     const float sixth = divide(amax, 6.0f, 1.0f / 6.0f);
     const float scale = divide(sixth, rule.global_scale, rule.global_reciprocal);
     return scale < rule.min_block_scale ? rule.min_block_scale : scale;
@@ -93,26 +91,27 @@ MXGEMM_HOST_DEVICE inline float nvf4_wanted_scale(const QuantizeRule& rule, floa
   return internal::nvf4_block_scale(amax, rule.global_scale, rule.min_block_scale);
 }
 
-// Divisors near the ends of fp32 are brought to its middle together with the numbers, by a power of
+// A divisor near an end of fp32 is brought to its middle together with the numbers, by a power of
 // two: numbers that lose bits by it are so small that their code is 0, those that overflow so large
 // that it is the largest.
-MXGEMM_HOST_DEVICE inline void set_divisor(float divisor, BlockScale* scale) {
+MXGEMM_HOST_DEVICE inline void set_divisor(float block_scale, float global_scale,
+                                           BlockScale* scale) {
   constexpr float kLeast = 0x1p-96f;
   constexpr float kLargest = 0x1p96f;
   scale->prescale = 1.0f;
-  scale->divisor = divisor;
-  if (divisor > kLargest) {
-    scale->prescale = 0x1p-64f;
-    scale->divisor = divisor * 0x1p-64f;
-  } else if (divisor < kLeast) {
-    scale->prescale = 0x1p96f;
-    // A zero, too, makes the largest code of all but zeros.
-    scale->divisor = divisor == 0.0f ? 0x1p-126f : divisor * 0x1p96f;
+  scale->divisor = block_scale * global_scale;
+  if (!(scale->divisor >= kLeast && scale->divisor <= kLargest)) {
+    const float divisor = internal::nvf4_divisor(block_scale, global_scale);
+    if (divisor == INFINITY) {  // leaves 0 of every finite number
+      scale->divisor = 1.0f;
+      scale->reciprocal = 0.0f;
+      return;
+    }
+    scale->prescale = divisor > kLargest ? 0x1p-64f : 0x1p96f;
+    // In place of 0 what makes the largest code of every number but 0, as 0 does.
+    scale->divisor = divisor == 0.0f ? 0x1p-126f : divisor * scale->prescale;
   }
   scale->reciprocal = 1.0f / scale->divisor;
-  if (scale->reciprocal == 0.0f) {
-    scale->divisor = 1.0f;  // of an infinity: what matters is that 0 * divisor is no NaN
-  }
 }
 
 MXGEMM_HOST_DEVICE inline BlockScale nvf4_scale(const QuantizeRule& rule, uint32_t amax_bits) {
@@ -122,8 +121,7 @@ MXGEMM_HOST_DEVICE inline BlockScale nvf4_scale(const QuantizeRule& rule, uint32
   scale.code = magnitude_code<E4m3Rounding>(nvf4_wanted_scale(rule, amax));
   scale.factor = 0.0f;
   // E4M3's exponent and mantissa at the place of fp32's: the value times 2^-120, subnormals too.
-  const float value = float_of(scale.code << 20) * 0x1p120f;
-  set_divisor(internal::nvf4_divisor(value, rule.global_scale), &scale);
+  set_divisor(float_of(scale.code << 20) * 0x1p120f, rule.global_scale, &scale);
   scale.is_nan = amax_bits > internal::kF32Infinity ||
                  (amax_bits == internal::kF32Infinity && !rule.saturate_nonfinite);
   scale.code = scale.is_nan ? internal::kE4m3Nan : scale.code;
@@ -139,43 +137,47 @@ MXGEMM_HOST_DEVICE inline BlockScale block_scale(const QuantizeRule& rule, uint3
   }
 }
 
-// Scaled numbers; NaN where dividing a magnitude overflows, which no code but the largest is for.
-template <Format kSource, Format kFormat>
-MXGEMM_HOST_DEVICE inline void scale_numbers(const Octet<kSource>& octet, const BlockScale& scale,
-                                             float (&values)[kOctet]) {
+// The magnitudes of an octet divided; NaN where that overflows, which only the largest code is for.
+template <Format kSource>
+MXGEMM_HOST_DEVICE inline void divide_magnitudes(const Octet<kSource>& octet,
+                                                 const BlockScale& scale,
+                                                 float (&quotients)[kOctet]) {
+  const Octet<kSource> magnitudes = octet.magnitudes();
   for (int i = 0; i < kOctet; ++i) {
-    values[i] = number(octet, i);
+    quotients[i] = number(magnitudes, i);
   }
-  if constexpr (kFormat != Format::kNvf4) {
-    for (float& value : values) {
-      value *= scale.factor;
+  if (scale.prescale != 1.0f) {
+    for (float& value : quotients) {
+      value *= scale.prescale;
     }
-  } else {
-    if (scale.prescale != 1.0f) {
-      for (float& value : values) {
-        value *= scale.prescale;
-      }
-    }
-    for (float& value : values) {
-      // Of zero the steps may lose the sign; a NaN would lose it in a conversion by hardware.
-      float quotient = divide(fabsf(value), scale.divisor, scale.reciprocal);
-      if constexpr (MXGEMM_CONVERTS_E2M1) {
-        quotient = fminf(quotient, kLargestElement<E2m1Rounding>);
-      }
-      value = copysignf(quotient, value);
-    }
+  }
+  for (float& value : quotients) {
+    value = divide(value, scale.divisor, scale.reciprocal);
   }
 }
 
 template <Format kSource, Format kFormat>
 MXGEMM_HOST_DEVICE inline OctetCodes<Element<kFormat>> encode_octet(const Octet<kSource>& octet,
                                                                     const BlockScale& scale) {
+  using E = Element<kFormat>;
+  float scaled[kOctet];
   if constexpr (kFormat == Format::kMxf4 && kSource != Format::kF32 && !MXGEMM_CONVERTS_E2M1) {
-    return {{encode_e2m1_pairs(octet, scale.factor)}};
+    return {{encode_e2m1_pairs(octet.magnitudes(), scale.factor, octet)}};
+  } else if constexpr (kFormat != Format::kNvf4) {
+    for (int i = 0; i < kOctet; ++i) {
+      scaled[i] = number(octet, i) * scale.factor;
+    }
+    return encode<E>(scaled);
+  } else if constexpr (MXGEMM_CONVERTS_E2M1) {
+    divide_magnitudes(octet, scale, scaled);
+    for (int i = 0; i < kOctet; ++i) {
+      // A conversion takes NaN for a positive number.
+      scaled[i] = copysignf(fminf(scaled[i], kLargestElement<E>), number(octet, i));
+    }
+    return encode<E>(scaled);
   } else {
-    float values[kOctet];
-    scale_numbers<kSource, kFormat>(octet, scale, values);
-    return encode<Element<kFormat>>(values);
+    divide_magnitudes(octet, scale, scaled);
+    return {{encode_e2m1(scaled, octet)}};
   }
 }
 

@@ -97,9 +97,7 @@ MXGEMM_HOST_DEVICE inline uint32_t round_pair(float first, float second) {
 #endif
 }
 
-// Global scales within these are plain: with a block scale and an element every product is a normal
-// fp32, and every step of `plain_product` is.
-constexpr float kLeastPlainGlobal = 0x1p-64f;
+// Positive global scales up to this are plain: no step of `plain_product` overflows.
 constexpr float kLargestPlainGlobal = 0x1p64f;
 
 // The product of a (at most 6 significant bits) and a plain global scale, as the fp32 that the
@@ -121,7 +119,7 @@ MXGEMM_HOST_DEVICE inline float plain_product(float a, float global_scale) {
 }
 
 MXGEMM_HOST_DEVICE inline bool is_plain(float global_scale) {
-  return global_scale >= kLeastPlainGlobal && global_scale <= kLargestPlainGlobal;
+  return global_scale > 0.0f && global_scale <= kLargestPlainGlobal;
 }
 
 // `value`, exact, times any global scale, rounded once to kTarget.

@@ -48,9 +48,7 @@ __device__ __forceinline__ void dequantize_tiles(const DequantizeTask& task, flo
     for (int i = 0; i < kRows; ++i) {
       const Octet<kTarget> octet =
           dequantize_octet<kFormat, kTarget>(codes[i], scales[i], global_scale);
-      if (i * thread.row_step < rows_left) {
-        store_words<typename PlainUnit<kTarget>::Type, kAligned>(dst, octet.words);
-      }
+      store_octet<kTarget, kAligned>(dst, i * thread.row_step < rows_left, octet);
       dst += thread.row_step * task.dst.row_bytes;
     }
   });

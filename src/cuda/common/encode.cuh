@@ -3,9 +3,9 @@
 // saturating, sign kept. Host and device.
 //
 // Devices that convert to an element format in hardware do so here. Their conversions are the same
-// function of every number that is no NaN (round to nearest even, satfinite, subnormals and the
-// sign of zero kept), and no NaN comes here. Everything else rounds with one addition
-// (formats/element_rounding.hpp).
+// function of every number but NaN: round to nearest even, satfinite, subnormals and the sign of
+// zero kept. (What NaN gives does not matter: all codes of its block are 0.) Everything else rounds
+// with one addition (formats/element_rounding.hpp), E2M1 mostly as encode_e2m1.cuh does.
 #pragma once
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Eight neighbouring numbers of a row, what one thread works on: 16 bytes of bf16 or f16 are one
 // load, and a block of 32 (16) is four (two) lanes of a warp. What is said here and in encode.cuh,
-// block_scale.cuh and decode.cuh is compiled for the host as well, where
+// encode_e2m1.cuh, block_scale.cuh and decode.cuh is compiled for the host as well, where
 // tests/unit/quantize/octet_test.cpp compares it with the CPU's quantiser.
 #pragma once
 
@@ -16,7 +16,6 @@ inline namespace MXGEMM_CUDA_ARCH {
 using internal::Format;
 
 constexpr int kOctet = 8;
-constexpr uint32_t kMagnitudeMask = internal::kF32SignBit - 1;
 
 MXGEMM_HOST_DEVICE constexpr float float_of(uint32_t bits) {
   return __builtin_bit_cast(float, bits);
@@ -34,7 +33,17 @@ MXGEMM_HOST_DEVICE inline uint32_t larger(uint32_t a, uint32_t b) {
 template <Format kSource>
 struct Octet {
   static constexpr int kWords = kSource == Format::kF32 ? 8 : 4;
+  static constexpr uint32_t kMagnitudes = kSource == Format::kF32 ? 0x7FFFFFFFu : 0x7FFF7FFFu;
   uint32_t words[kWords];
+
+  // The same numbers without their signs.
+  MXGEMM_HOST_DEVICE Octet magnitudes() const {
+    Octet result;
+    for (int i = 0; i < kWords; ++i) {
+      result.words[i] = words[i] & kMagnitudes;
+    }
+    return result;
+  }
 };
 
 MXGEMM_HOST_DEVICE inline float f16_to_f32(uint32_t code) {
@@ -90,13 +99,13 @@ __device__ __forceinline__ uint32_t larger_pair(uint32_t a, uint32_t b) {
 // The largest magnitude as the bits of an fp32; above infinity's if there is a NaN.
 template <Format kSource>
 MXGEMM_HOST_DEVICE inline uint32_t amax_bits(const Octet<kSource>& octet) {
+  const Octet<kSource> magnitudes = octet.magnitudes();
 #if defined(__CUDA_ARCH__)
   if constexpr (kSource != Format::kF32) {
-    constexpr uint32_t kMagnitudes = 0x7FFF7FFFu;
-    uint32_t pair = octet.words[0] & kMagnitudes;
+    uint32_t pair = magnitudes.words[0];
 #pragma unroll
     for (int i = 1; i < Octet<kSource>::kWords; ++i) {
-      pair = larger_pair<kSource>(pair, octet.words[i] & kMagnitudes);
+      pair = larger_pair<kSource>(pair, magnitudes.words[i]);
     }
     const uint32_t code = larger(pair & 0xFFFFu, pair >> 16);
     return kSource == Format::kBf16 ? code << 16 : bits_of(f16_to_f32(code));
@@ -104,7 +113,7 @@ MXGEMM_HOST_DEVICE inline uint32_t amax_bits(const Octet<kSource>& octet) {
 #endif
   uint32_t bits = 0;
   for (int i = 0; i < kOctet; ++i) {
-    bits = larger(bits, bits_of(number(octet, i)) & kMagnitudeMask);
+    bits = larger(bits, bits_of(number(magnitudes, i)));
   }
   return bits;
 }
@@ -112,9 +121,10 @@ MXGEMM_HOST_DEVICE inline uint32_t amax_bits(const Octet<kSource>& octet) {
 // The same of the finite ones among the numbers; 0 if there is none.
 template <Format kSource>
 MXGEMM_HOST_DEVICE inline uint32_t finite_amax_bits(const Octet<kSource>& octet) {
+  const Octet<kSource> magnitudes = octet.magnitudes();
   uint32_t bits = 0;
   for (int i = 0; i < kOctet; ++i) {
-    const uint32_t magnitude = bits_of(number(octet, i)) & kMagnitudeMask;
+    const uint32_t magnitude = bits_of(number(magnitudes, i));
     bits = larger(bits, magnitude < internal::kF32Infinity ? magnitude : 0);
   }
   return bits;

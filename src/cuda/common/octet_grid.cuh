@@ -26,7 +26,7 @@ constexpr int kGridThreads = 256;
 
 struct OctetGrid {
   int64_t rows;
-  int64_t cols;  // in octets
+  int64_t cols;  // in octets, or in what a thread does of a row at a time
   int log2_width;
 };
 
@@ -141,20 +141,55 @@ struct PlainUnit<Format::kF32> {
 template <Format kPlain>
 constexpr int kOctetBytes = 4 * Octet<kPlain>::kWords;
 
-// The octets of a thread; zeros outside the matrix, which has `rows_left` rows.
-template <Format kSource, bool kAligned, int kRows>
+// The octets of a thread, kAlong side by side; zeros outside the matrix, which has `rows_left`
+// rows.
+template <Format kSource, bool kAligned, int kRows, int kAlong>
 __device__ __forceinline__ void load_octets(const RowView<const uint8_t>& src,
                                             const TileThread& thread, int rows_left,
-                                            Octet<kSource> (&octets)[kRows]) {
+                                            Octet<kSource> (&octets)[kRows][kAlong]) {
   using Unit = typename PlainUnit<kSource>::Type;
-  const uint8_t* address = src.at(thread.row, thread.col * kOctetBytes<kSource>);
+  const uint8_t* address = src.at(thread.row, thread.col * (kOctetBytes<kSource> * kAlong));
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
-    octets[i] = {};
-    if (i * thread.row_step < rows_left) {
-      load_words<Unit, kAligned>(address, octets[i].words);
+#pragma unroll
+    for (int j = 0; j < kAlong; ++j) {
+      octets[i][j] = {};
+      if (i * thread.row_step < rows_left) {
+        load_words<Unit, kAligned>(address + j * kOctetBytes<kSource>, octets[i][j].words);
+      }
     }
     address += thread.row_step * src.row_bytes;
+  }
+}
+
+// Stores an octet of numbers at `address` where `is_real`; called by all lanes of a warp. Eight
+// fp32 take two stores of 16 bytes, and memory wants 32 at a time: the first store of two
+// neighbouring lanes (both inside the matrix or both outside) is the octet of the even one, the
+// second that of the odd one.
+template <Format kTarget, bool kAligned>
+__device__ __forceinline__ void store_octet(uint8_t* address, bool is_real,
+                                            const Octet<kTarget>& octet) {
+  if constexpr (kTarget != Format::kF32 || !kAligned) {
+    if (is_real) {
+      store_words<typename PlainUnit<kTarget>::Type, kAligned>(address, octet.words);
+    }
+  } else {
+    const bool is_odd = threadIdx.x % 2 != 0;
+    uint32_t first[4];
+    uint32_t second[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const uint32_t low = octet.words[i];
+      const uint32_t high = octet.words[i + 4];
+      const uint32_t received = __shfl_xor_sync(0xFFFFFFFFu, is_odd ? low : high, 1);
+      first[i] = is_odd ? received : low;
+      second[i] = is_odd ? high : received;
+    }
+    if (is_real) {
+      address -= is_odd ? kOctetBytes<kTarget> / 2 : 0;
+      store_words<uint32_t, true>(address, first);
+      store_words<uint32_t, true>(address + kOctetBytes<kTarget>, second);
+    }
   }
 }
 

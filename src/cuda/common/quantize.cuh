@@ -32,11 +32,21 @@ struct ScaleTarget {
   bool is_swizzled;
 };
 
+// Octets that a thread does side by side: a whole block of NVFP4, whose scale takes the most work,
+// a quarter of the others.
+template <Format kFormat>
+constexpr int kOctetsAlong = kFormat == Format::kNvf4 ? 2 : 1;
+
+constexpr int quantize_rows(int octets, int along) {
+  return octets < along ? 1 : octets / along;
+}
+
 struct QuantizeTask {
   // Swizzled scales: with the rows and columns of padding, whose scales are written as 0x00.
+  // Columns of both are counted in what a thread does of a row.
   OctetGrid grid;
   int64_t rows;
-  int64_t cols;  // in octets
+  int64_t cols;
   RowView<const uint8_t> src;
   RowView<uint8_t> qdata;
   bool is_aligned;  // src and qdata
@@ -77,31 +87,42 @@ __device__ __forceinline__ void store_scale(const ScaleTarget& scale, int64_t ro
 
 template <Format kSource, Format kFormat, bool kAligned>
 __device__ __forceinline__ void quantize_tiles(const QuantizeTask& task, const QuantizeRule& rule) {
-  constexpr int kRows = kOctetRows<kSource, kAligned>;
-  constexpr int kLanes = kBlockSize<kFormat> / kOctet;
-  constexpr int kCodeBytes = 4 * OctetCodes<Element<kFormat>>::kWords;
+  constexpr int kAlong = kOctetsAlong<kFormat>;
+  constexpr int kRows = quantize_rows(kOctetRows<kSource, kAligned>, kAlong);
+  constexpr int kLanes = kBlockSize<kFormat> / (kOctet * kAlong);
+  constexpr int kCodeWords = OctetCodes<Element<kFormat>>::kWords;
   for_each_tile<kRows>(task.grid, [&](const TileThread& thread) {
-    Octet<kSource> octets[kRows];
+    Octet<kSource> octets[kRows][kAlong];
     const int rows_left = thread.rows_left(task.rows, task.cols);
     load_octets<kSource, kAligned>(task.src, thread, rows_left, octets);
     // All of them before anything else, so that no load waits for another.
     uint32_t amax[kRows];
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      amax[i] = amax_bits(octets[i]);
+      amax[i] = amax_bits(octets[i][0]);
+      for (int j = 1; j < kAlong; ++j) {
+        amax[i] = larger(amax[i], amax_bits(octets[i][j]));
+      }
     }
     share_amax<kLanes>(amax);
 
     const int scale_rows_left =
         thread.col % kLanes == 0 ? thread.rows_left(task.grid.rows, task.grid.cols) : 0;
-    uint8_t* qdata = task.qdata.at(thread.row, thread.col * kCodeBytes);
+    uint8_t* qdata = task.qdata.at(thread.row, thread.col * (4 * kCodeWords * kAlong));
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       const BlockScale scale = block_scale<kFormat>(rule, amax[i]);
-      const auto codes = quantize_octet<kSource, kFormat>(octets[i], scale);
+      uint32_t words[kAlong * kCodeWords];
+#pragma unroll
+      for (int j = 0; j < kAlong; ++j) {
+        const auto codes = quantize_octet<kSource, kFormat>(octets[i][j], scale);
+        for (int word = 0; word < kCodeWords; ++word) {
+          words[j * kCodeWords + word] = codes.words[word];
+        }
+      }
       const int down = i * thread.row_step;
       if (down < rows_left) {
-        store_words<uint8_t, kAligned>(qdata, codes.words);
+        store_words<uint8_t, kAligned>(qdata, words);
       }
       if (down < scale_rows_left) {
         store_scale(task.scale, thread.row + down, thread.col / kLanes,

@@ -71,7 +71,7 @@ inline QuantizeTask quantize_task(const mxgemm_quantize_desc& desc,
   const bool is_swizzled = desc.scale_layout == MXGEMM_SCALE_SWIZZLE_32_4_4;
   QuantizeTask task;
   task.rows = desc.rows;
-  task.cols = desc.cols / kOctet;
+  task.cols = desc.cols / (kOctet * octets_along(format));
   int64_t grid_rows = task.rows;
   int64_t grid_cols = task.cols;
   if (is_swizzled && grid_rows > 0 && grid_cols > 0) {
@@ -83,7 +83,8 @@ inline QuantizeTask quantize_task(const mxgemm_quantize_desc& desc,
   task.src = {static_cast<const uint8_t*>(args.src), row_bytes(source, args.src_ld)};
   task.qdata = {static_cast<uint8_t*>(args.qdata), row_bytes(format, args.qdata_ld)};
   task.is_aligned = is_aligned(task.src.data, task.src.row_bytes, kVectorBytes) &&
-                    is_aligned(task.qdata.data, task.qdata.row_bytes, code_octet_bytes(format));
+                    is_aligned(task.qdata.data, task.qdata.row_bytes,
+                               code_octet_bytes(format) * octets_along(format));
   task.scale = {args.scale, args.scale_ld, scale_cols, is_swizzled};
   task.rule = quantize_rule(desc);
   task.global_scale = global_scale_of(desc, args);
@@ -107,7 +108,7 @@ inline int32_t quantize(const mxgemm_quantize_desc* desc, const mxgemm_quantize_
     status = check(cudaMemsetAsync(amax, 0, sizeof(*amax), cuda_stream), "cudaMemsetAsync",
                    "quantize", error);
     if (status == MXGEMM_OK && !is_empty) {
-      const AmaxTask amax_task = {octet_grid(task.rows, task.cols), task.src,
+      const AmaxTask amax_task = {octet_grid(desc->rows, desc->cols / kOctet), task.src,
                                   is_aligned(task.src.data, task.src.row_bytes, kVectorBytes),
                                   amax};
       status =

@@ -111,6 +111,10 @@ inline int octet_rows(Format source) {
   return source == Format::kF32 ? kOctetRows<Format::kF32, true> : kOctetRows<Format::kBf16, true>;
 }
 
+inline int octets_along(Format format) {
+  return format == Format::kNvf4 ? kOctetsAlong<Format::kNvf4> : kOctetsAlong<Format::kMxf4>;
+}
+
 inline cudaError_t launch_amax(Format source, const AmaxTask& task, cudaStream_t stream) {
   // One atomic operation a warp: few CTAs, each with many tiles.
   constexpr int64_t kMostCtas = 2048;
@@ -121,7 +125,7 @@ inline cudaError_t launch_amax(Format source, const AmaxTask& task, cudaStream_t
 
 inline cudaError_t launch_quantize(Format source, Format format, const QuantizeTask& task,
                                    cudaStream_t stream) {
-  const dim3 grid = launch_grid(task.grid, octet_rows(source));
+  const dim3 grid = launch_grid(task.grid, quantize_rows(octet_rows(source), octets_along(format)));
   kQuantizeKernels[plain_index(source)][block_index(format)]<<<grid, kGridThreads, 0, stream>>>(
       task);
   return cudaGetLastError();

@@ -10,7 +10,6 @@
 namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
 
-// `data` and `init` may be null.
 // `data` may be null: another library that serves the device then quantises.
 template <size_t kNumCapabilities, size_t kNumKernels>
 constexpr mxgemm_plugin_table plugin_table(

@@ -17,6 +17,8 @@ extern const mxgemm_kernel gemm_mxf8e4m3_mxf8e4m3_bf16_128x128x128_1sm;
 extern const mxgemm_kernel gemm_mxf8e4m3_mxf4_bf16_256x128x128_2sm;
 extern const mxgemm_kernel gemm_mxf8e4m3_mxf4_bf16_128x128x128_1sm;
 
+extern const mxgemm_data_functions data;
+
 namespace {
 
 const mxgemm_kernel* const kKernels[] = {
@@ -34,8 +36,7 @@ const mxgemm_capability_range kCapabilities[] = {{100, 100}, {103, 103}};
 const mxgemm_capability_range kCapabilities[] = {{100, 100}};
 #endif
 
-const mxgemm_plugin_table kTable =
-    plugin_table(kCapabilities, kKernels, nullptr, MXGEMM_BUILD_INFO);
+const mxgemm_plugin_table kTable = plugin_table(kCapabilities, kKernels, &data, MXGEMM_BUILD_INFO);
 
 }  // namespace
 }  // namespace MXGEMM_CUDA_ARCH

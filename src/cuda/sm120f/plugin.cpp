@@ -14,6 +14,8 @@ extern const mxgemm_kernel gemm_nvf4_nvf4_f32_128x128x128_coop;
 extern const mxgemm_kernel gemm_mxf8e4m3_mxf8e4m3_bf16_128x128x128_coop;
 extern const mxgemm_kernel gemm_mxf8e4m3_mxf4_bf16_128x128x128_coop;
 
+extern const mxgemm_data_functions data;
+
 namespace {
 
 const mxgemm_kernel* const kKernels[] = {
@@ -29,8 +31,7 @@ const mxgemm_capability_range kCapabilities[] = {{120, 121}};
 const mxgemm_capability_range kCapabilities[] = {{120, 120}};
 #endif
 
-const mxgemm_plugin_table kTable =
-    plugin_table(kCapabilities, kKernels, nullptr, MXGEMM_BUILD_INFO);
+const mxgemm_plugin_table kTable = plugin_table(kCapabilities, kKernels, &data, MXGEMM_BUILD_INFO);
 
 }  // namespace
 }  // namespace MXGEMM_CUDA_ARCH

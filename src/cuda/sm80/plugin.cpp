@@ -15,6 +15,8 @@ extern const mxgemm_kernel gemm_bf16_nvf4[3];
 extern const mxgemm_kernel gemm_bf16_mxf8e4m3[3];
 extern const mxgemm_kernel gemm_any_any;
 
+extern const mxgemm_data_functions data;
+
 namespace {
 
 const mxgemm_kernel* const kKernels[] = {
@@ -34,8 +36,7 @@ const mxgemm_kernel* const kKernels[] = {
 // Its PTX serves every later device that has no library of its own.
 const mxgemm_capability_range kCapabilities[] = {{80, 999}};
 
-const mxgemm_plugin_table kTable =
-    plugin_table(kCapabilities, kKernels, nullptr, MXGEMM_BUILD_INFO);
+const mxgemm_plugin_table kTable = plugin_table(kCapabilities, kKernels, &data, MXGEMM_BUILD_INFO);
 
 }  // namespace
 }  // namespace MXGEMM_CUDA_ARCH

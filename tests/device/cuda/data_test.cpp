@@ -51,6 +51,8 @@ TEST(CudaData, CallsStandInsideACapture) {
   for (const Data data : {Data::kNormal, Data::kWide, Data::kBits}) {
     const Bytes numbers = random_numbers(MXGEMM_F32, kRows * kCols, data, &engine);
     must(cudaMemcpy(src.data(), numbers.data(), numbers.size(), cudaMemcpyHostToDevice), "copy");
+    // A copy of pageable memory may still be under way, and this stream waits for no other.
+    must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     must(cudaGraphLaunch(executable, stream), "cudaGraphLaunch");
     must(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     Bytes expected_qdata(kRows * kCols / 2);
