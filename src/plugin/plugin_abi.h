@@ -119,7 +119,8 @@ typedef struct mxgemm_data_functions {
 typedef struct mxgemm_host_services {
   uint32_t struct_size;
   uint32_t reserved;
-  /* `level`: 0 error, 1 warning, 2 information, 3 debug. Never from `run`. */
+  /* `level`: 0 error, 1 warning, 2 information, 3 debug. Never from `run`, nor from `init`, where
+   * the core holds a lock that whoever receives the line might want. */
   void (*log)(int32_t level, const char* message);
 } mxgemm_host_services;
 

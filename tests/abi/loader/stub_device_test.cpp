@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
 
 #include "abi/gemm_call.hpp"
+#include "abi/loader/counting_new.hpp"
 #include "abi/loader/gpu_gemm.hpp"
 
 namespace mxgemm::test {
@@ -216,6 +218,38 @@ TEST(StubDevice, FailuresNameTheKernelAndLeaveNothingBehind) {
   call.desc.activation = MXGEMM_ACT_GELU_TANH;
   expect_status(MXGEMM_CUDA_ERROR, mxgemm_plan_create(&call.desc, nullptr, &plan),
                 {"cuda:sm120f:", "cudaErrorUnsupportedPtxVersion"});
+}
+
+TEST(StubDevice, ARunAllocatesNothing) {
+  GpuGemm call(0);
+  mxgemm_plan* plan = nullptr;
+  expect_ok(mxgemm_plan_create(&call.desc, nullptr, &plan));
+  for (const int moved_by : {0, 2}) {  // the first kernel and the second
+    call.args.d = moved(call.buffers[4], moved_by);
+    const int before = allocations;
+    const mxgemm_status status = mxgemm_run(plan, &call.args, nullptr);
+    EXPECT_EQ(allocations, before);
+    expect_ok(status);
+  }
+  const int before = allocations;
+  mxgemm_plan_destroy(plan);
+  expect_ok(mxgemm_plan_create(&call.desc, nullptr, &plan));
+  EXPECT_GT(allocations, before) << "the counter counts";
+  mxgemm_plan_destroy(plan);
+}
+
+TEST(StubDevice, LibrariesLogThroughTheCore) {
+  std::string lines;
+  const auto receive = [](void* context, int32_t level, const char* message) {
+    // Whoever receives a line may call back.
+    int32_t count = 0;
+    EXPECT_EQ(mxgemm_kernel_count(&count), MXGEMM_OK);
+    *static_cast<std::string*>(context) += std::to_string(level) + " " + message + "\n";
+  };
+  expect_ok(mxgemm_set_log_callback(receive, &lines));
+  chosen_kernel(gpu_desc(1));
+  expect_ok(mxgemm_set_log_callback(nullptr, nullptr));
+  expect_contains(lines, "2 stub sm80 prepares\n");
 }
 
 TEST(StubDevice, WorkspaceIsTheCallers) {
