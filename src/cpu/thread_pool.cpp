@@ -30,17 +30,6 @@ constexpr int64_t kPiecesPerThread = 32;
 // and no one thread pays for all the calls.
 constexpr int kWakeFanOut = 2;
 
-// Parallel work inside parallel work stays on its thread.
-thread_local bool inside_work = false;
-
-class InsideWork {
- public:
-  InsideWork() { inside_work = true; }
-  ~InsideWork() { inside_work = false; }
-  InsideWork(const InsideWork&) = delete;
-  InsideWork& operator=(const InsideWork&) = delete;
-};
-
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t), "a futex is a plain 32-bit word");
 
 // Returns when woken, at once if the word is not `expected`, and sometimes for no reason.
@@ -105,16 +94,13 @@ int ThreadPool::start_detached_thread(void* (*function)(void*), void* argument) 
 
 void ThreadPool::run(int32_t num_threads, int64_t count, Body body, void* argument) {
   int64_t index = 0;
-  if (num_threads > 1 && !inside_work) {
-    const InsideWork inside;
-    for (; count - index > 1; ++index) {
-      const Owner owner(this);
-      if (owner.held()) {
-        share(num_threads, index, Work{body, argument, count, 1});
-        return;
-      }
-      body(argument, index);
+  for (; num_threads > 1 && count - index > 1; ++index) {
+    const Owner owner(this);
+    if (owner.held()) {
+      share(num_threads, index, Work{body, argument, count, 1});
+      return;
     }
+    body(argument, index);
   }
   for (; index < count; ++index) {
     body(argument, index);
@@ -170,7 +156,6 @@ void ThreadPool::start_workers(int32_t wanted) {
 void* ThreadPool::worker_main(void* self) {
   auto* pool = static_cast<ThreadPool*>(self);
   pthread_setname_np(pthread_self(), "mxgemm");
-  inside_work = true;
   for (;;) {
     pool->wait_for_ticket();
     if (!pool->take_ticket()) {

@@ -34,9 +34,8 @@ class ThreadPool {
   ~ThreadPool() = default;
 
   // body(argument, i) once for each i in [0, count), on at most num_threads threads, the calling
-  // one included. From inside a body, everything runs on the calling thread. So it does while the
-  // pool is at work for another thread, until that is done: nobody waits for work that is not his
-  // own.
+  // one included. While the pool is at work, for another thread or for the body that calls this,
+  // everything runs on the calling thread: nobody waits for work that is not his own.
   void run(int32_t num_threads, int64_t count, Body body, void* argument);
 
   // Starts what is missing for run(num_threads, …), unless the pool is at work.
