@@ -18,8 +18,6 @@ struct Epilogue {
   // the device instead of the value.
   float alpha_value[3];
   const float* alpha_pointer[3];
-  // Accumulators are multiplied by it first: a power of two that the operands' expansion left.
-  float unit;
   float beta;
   const void* c;  // nullptr = not read (beta is 0)
   int64_t ldc;
@@ -142,7 +140,7 @@ __device__ inline void finish_row(const Epilogue& epilogue, float alpha, int64_t
   }
 #pragma unroll
   for (int i = 0; i < kEpilogueWidth; ++i) {
-    values[i] = fmaf(alpha, values[i] * epilogue.unit, addend[i]);
+    values[i] = fmaf(alpha, values[i], addend[i]);
   }
   if (epilogue.c != nullptr) {
     load_row(epilogue.c, epilogue.format_d, row * epilogue.ldc + col, count, addend);

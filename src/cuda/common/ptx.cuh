@@ -16,9 +16,8 @@ __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
 
 // ---- Asynchronous copies, global to shared memory
 
-// Copies `valid_bytes` of kBytes (4, 8, 16; both addresses aligned to it) and zeroes the rest. With
-// valid_bytes 0 the source is not touched. Through L1, so that a row's next piece in the same
-// sector comes from there.
+// Copies the first `valid_bytes` of kBytes (4, 8, 16; both addresses aligned to it) and zeroes the
+// rest. With valid_bytes 0 the source is not touched.
 template <int kBytes>
 __device__ __forceinline__ void copy_async(uint32_t destination, const void* source,
                                            int valid_bytes) {
@@ -27,12 +26,25 @@ __device__ __forceinline__ void copy_async(uint32_t destination, const void* sou
                : "memory");
 }
 
-// The same for 16 bytes past L1: for data that one CTA reads once.
-__device__ __forceinline__ void copy_async_streamed(uint32_t destination, const void* source,
-                                                    int valid_bytes) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(destination),
-               "l"(source), "r"(valid_bytes)
-               : "memory");
+// Copies all kBytes, or zeroes them where `exists` is false. Through L1, so that a row's next piece
+// in the same sector comes from there; kStreamed (16 bytes only) past L1, for data that a CTA reads
+// once.
+template <int kBytes, bool kStreamed>
+__device__ __forceinline__ void copy_async_whole(uint32_t destination, const void* source,
+                                                 bool exists) {
+  if constexpr (kStreamed && kBytes == 16) {
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.eq.u32 p, %2, 0;\n"
+        "cp.async.cg.shared.global.L2::128B [%0], [%1], 16, p;\n}" ::"r"(destination),
+        "l"(source), "r"(static_cast<uint32_t>(exists))
+        : "memory");
+  } else {
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.eq.u32 p, %2, 0;\n"
+        "cp.async.ca.shared.global [%0], [%1], %3, p;\n}" ::"r"(destination),
+        "l"(source), "r"(static_cast<uint32_t>(exists)), "n"(kBytes)
+        : "memory");
+  }
 }
 
 __device__ __forceinline__ void copy_async_commit() {
@@ -77,9 +89,19 @@ __device__ __forceinline__ uint32_t multiply_bf16x2(uint32_t a, uint32_t b) {
   return result;
 }
 
-// Bytes of {b, a} (a the lower four) by the nibbles of `selector`.
+// The smaller of two bf16, twice; NaN where one of them is NaN.
+__device__ __forceinline__ uint32_t min_bf16x2(uint32_t a, uint32_t b) {
+  uint32_t result;
+  asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  return result;
+}
+
+// Byte i of the result is the one of {b, a} (a the lower four) that nibble i of `selector`, 0…7,
+// names. The upper half of `selector` does not count.
 __device__ __forceinline__ uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
-  return __byte_perm(a, b, selector);
+  uint32_t result;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
+  return result;
 }
 
 // ---- Numbers to and from 16 bits

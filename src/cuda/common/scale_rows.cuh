@@ -15,64 +15,58 @@ inline namespace MXGEMM_CUDA_ARCH {
 struct ScaleRows {
   internal::ScaleView view;
   int64_t rows;
-  // Every quad lies at a multiple of four bytes.
-  bool has_aligned_quads;
+  // Every quad may be read as one word: it lies at a multiple of four bytes, in the caller's
+  // buffer, and a step of the kernel uses either none or all of the columns that it covers.
+  bool has_whole_quads;
 };
 
-inline ScaleRows scale_rows(const internal::ScaleView& view, int64_t rows) {
+// `step_cols`: columns that a step of the kernel covers.
+inline ScaleRows scale_rows(const internal::ScaleView& view, int64_t rows, int64_t step_cols) {
+  constexpr int64_t kQuad = internal::kScaleTileCols;
   const bool is_swizzled = view.layout == internal::ScaleLayout::kSwizzle32x4x4;
-  const uintptr_t bits =
-      reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(is_swizzled ? 0 : view.ld);
-  return {view, rows, bits % internal::kScaleTileCols == 0};
+  const bool is_whole = view.cols % step_cols == 0 &&
+                        (is_swizzled || (view.cols % kQuad == 0 && view.ld % kQuad == 0));
+  return {view, rows, is_whole && reinterpret_cast<uintptr_t>(view.data) % kQuad == 0};
 }
 
-// The scales of one row. Columns fit 32 bits: K does.
-struct ScaleRow {
-  const uint8_t* data;  // nullptr behind the last row
-  int32_t quad_stride;
-  int32_t cols;
-  bool has_aligned_quads;
-
-  __device__ __forceinline__ uint32_t quad(int32_t index) const {
-    const int32_t first = index * static_cast<int32_t>(internal::kScaleTileCols);
-    if (data == nullptr || first >= cols) {
-      return 0;
-    }
-    const uint8_t* source = data + static_cast<int64_t>(index) * quad_stride;
-    if (has_aligned_quads && first + 4 <= cols) {
-      return __ldg(reinterpret_cast<const unsigned int*>(source));
-    }
-    uint32_t packed = 0;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (first + i < cols) {
-        packed |= static_cast<uint32_t>(__ldg(source + i)) << (8 * i);
-      }
+// The first `count` (0…4) of the four scales at `source`, the first in the lowest byte; 0 for the
+// rest.
+__device__ __forceinline__ uint32_t load_quad(const uint8_t* source, int count, bool is_whole) {
+  uint32_t packed = 0;
+  if (is_whole) {
+    if (count > 0) {
+      packed = __ldg(reinterpret_cast<const unsigned int*>(source));
     }
     return packed;
   }
-
-  __device__ __forceinline__ uint32_t code(int32_t col) const {
-    return data == nullptr || col >= cols
-               ? 0
-               : __ldg(data + static_cast<int64_t>(col / 4) * quad_stride + col % 4);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    if (i < count) {
+      packed |= static_cast<uint32_t>(__ldg(source + i)) << (8 * i);
+    }
   }
-};
+  return packed;
+}
 
-__device__ __forceinline__ ScaleRow scale_row(const ScaleRows& scales, int64_t row) {
-  const internal::ScaleView& view = scales.view;
-  const bool is_swizzled = view.layout == internal::ScaleLayout::kSwizzle32x4x4;
-  ScaleRow result;
-  result.data = nullptr;
-  if (row < scales.rows) {
-    result.data = view.data + (is_swizzled ? internal::swizzled_scale_offset(row, 0, view.cols)
-                                           : row * view.ld);
-  }
-  result.quad_stride = is_swizzled ? static_cast<int32_t>(internal::kScaleTileBytes)
-                                   : static_cast<int32_t>(internal::kScaleTileCols);
-  result.cols = static_cast<int32_t>(view.cols);
-  result.has_aligned_quads = scales.has_aligned_quads;
-  return result;
+__device__ __forceinline__ bool is_swizzled(const ScaleRows& scales) {
+  return scales.view.layout == internal::ScaleLayout::kSwizzle32x4x4;
+}
+
+// Where a row's scales start, and bytes from quad to quad.
+__device__ __forceinline__ const uint8_t* scale_row(const ScaleRows& scales, int64_t row) {
+  return scales.view.data + (is_swizzled(scales)
+                                 ? internal::swizzled_scale_offset(row, 0, scales.view.cols)
+                                 : row * scales.view.ld);
+}
+
+__device__ __forceinline__ int32_t quad_stride(const ScaleRows& scales) {
+  return static_cast<int32_t>(is_swizzled(scales) ? internal::kScaleTileBytes
+                                                  : internal::kScaleTileCols);
+}
+
+// One scale of a row that exists.
+__device__ __forceinline__ uint32_t scale_code(const ScaleRows& scales, int64_t row, int64_t col) {
+  return __ldg(scale_row(scales, row) + col / 4 * quad_stride(scales) + col % 4);
 }
 
 }  // namespace MXGEMM_CUDA_ARCH

@@ -80,10 +80,9 @@ __device__ void decode_tile(const OperandRows& operand, int64_t row, int local_r
                             float (&product_scale)[kGenericTile]) {
   SplitScale scale = {1.0f, 1.0f};
   const bool is_inside = row < operand.scales.rows;
-  if (operand.scales.view.data != nullptr) {
+  if (operand.scales.view.data != nullptr && is_inside) {
     const int block = operand.format == Format::kNvf4 ? 16 : 32;
-    scale = split_scale(operand.format,
-                        scale_row(operand.scales, row).code(static_cast<int32_t>(first_k / block)));
+    scale = split_scale(operand.format, scale_code(operand.scales, row, first_k / block));
   }
   if (local_k == 0) {
     product_scale[local_row] = scale.product;
@@ -159,7 +158,6 @@ struct GenericKernel {
   static constexpr uint64_t kFormatsB = format_bit(MXGEMM_MXF4) | format_bit(MXGEMM_NVF4) |
                                         format_bit(MXGEMM_MXF8E4M3) | format_bit(MXGEMM_MXF8E5M2);
   static constexpr uint64_t kFormatsA = kFormatsB | kOutputFormats;
-  static constexpr int kLeftExponent = 0;
   static constexpr KernelShape kShape = {"gemm_any_any_any_64x64x16",
                                          kGenericTile,
                                          kGenericTile,

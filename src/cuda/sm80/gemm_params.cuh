@@ -51,17 +51,13 @@ __device__ __forceinline__ void store_partial(const GemmParams& params, int64_t 
 
 // Copies kBytes (8 or 16) of which `valid` belong to the row, the rest becomes 0. The shared
 // address is aligned to kBytes; the source as `alignment` says, which is uniform over the launch.
-template <int kBytes, bool kStreamed = false>
+template <int kBytes>
 __device__ __forceinline__ void copy_piece(uint8_t* destination, const uint8_t* source, int valid,
                                            int alignment) {
   valid = max(0, min(valid, kBytes));
   const uint32_t address = shared_address(destination);
   if (alignment >= kBytes) {
-    if constexpr (kStreamed && kBytes == 16) {
-      copy_async_streamed(address, source, valid);
-    } else {
-      copy_async<kBytes>(address, source, valid);
-    }
+    copy_async<kBytes>(address, source, valid);
   } else if (alignment >= 4) {
 #pragma unroll
     for (int i = 0; i < kBytes; i += 4) {

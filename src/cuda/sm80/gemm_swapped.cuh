@@ -51,7 +51,7 @@ struct SwappedGemm {
   static constexpr int kSlabBytes = kSlabElements * 2;
   static constexpr int kSharedBytes = kRingBytes + kSlabBytes;
   static constexpr PairOrder kOrder =
-      ElementTraits<kB>::kIsE2m1 ? PairOrder::kStride4 : PairOrder::kStride2;
+      ElementTraits<kB>::kIsE2m1 ? PairOrder::kNatural : PairOrder::kStride2;
   // Scales of a row and step, and the steps whose scales the four lanes of a row fetch at once.
   static constexpr int kScalesPerStep = kStepK / ElementTraits<kB>::kBlock;
   static constexpr int kQuadsPerStep = kScalesPerStep / 4;
@@ -59,10 +59,9 @@ struct SwappedGemm {
   static constexpr int kScalesPerLane = kScalesPerStep / 4;
 };
 
-// Rows that the slab has room for: M rounded up to a power of two, so that few rows make long
-// slabs.
-__device__ __forceinline__ int slab_rows(int64_t m) {
-  return m <= 1 ? 1 : m <= 2 ? 2 : m <= 4 ? 4 : m <= 8 ? 8 : 16;
+// The slab has room for 2^n rows, as few as hold M: few rows make long slabs.
+__device__ __forceinline__ int slab_row_bits(int64_t m) {
+  return m <= 1 ? 0 : m <= 2 ? 1 : m <= 4 ? 2 : m <= 8 ? 3 : 4;
 }
 
 // Eight elements of A from k, expanded; 0 outside of A.
@@ -96,111 +95,151 @@ __device__ __forceinline__ uint4 expand_a(const OperandRows& a, int row, int64_t
     if constexpr (kFormat == Format::kBf16) {
       reorder<kOrder>(words, pairs);
     } else {
-      const int block = static_cast<int>(k / ElementTraits<kFormat>::kBlock);
-      ScaleFactor factor = scale_factor<kFormat>(scale_row(a.scales, row).code(block));
-      note_nan<kFormat>(words, &factor);
-      expand<kFormat, kOrder>(words, factor, pairs);
+      const int64_t block = k / ElementTraits<kFormat>::kBlock;
+      expand<kFormat, kOrder>(words, multiplier<kFormat>(scale_code(a.scales, row, block), words),
+                              pairs);
     }
   }
   return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
 }
 
-// Expands `steps` steps of A from step `first` into the slab.
+// Expands `steps` steps of A from step `first` into the slab. The caller waits for the copies that
+// may be under way, and for the other threads.
 template <class Gemm, Format kFormat>
-__device__ __forceinline__ void fill_slab(const GemmParams& params, uint4* slab, int rows,
+__device__ __forceinline__ void fill_slab(const GemmParams& params, uint4* slab, int row_bits,
                                           int first, int steps) {
-  const int units_per_step = rows * 16;
+  // What lies in memory as the lanes want it needs no registers on its way.
+  constexpr bool kMayCopy = kFormat == Format::kBf16 && Gemm::kOrder == PairOrder::kNatural;
 #pragma unroll 4
-  for (int i = threadIdx.x; i < steps * units_per_step; i += Gemm::kThreads) {
+  for (int i = threadIdx.x; i < steps << (row_bits + 4); i += Gemm::kThreads) {
     // Neighbouring threads read neighbouring elements.
     const int unit = i % 4;
     const int t = i / 4 % 4;
-    const int row = i / 16 % rows;
-    const int step = i / units_per_step;
+    const int row = i / 16 & ((1 << row_bits) - 1);
+    const int step = i >> (row_bits + 4);
     const int64_t k =
         static_cast<int64_t>(first + step) * Gemm::kStepK + t * Gemm::kLaneK + unit * 8;
-    slab[((step * Gemm::kUnits + unit) * rows + row) * 4 + t] =
-        expand_a<kFormat, Gemm::kOrder>(params.a, row, k, params.k);
+    uint4* target = slab + ((((step * Gemm::kUnits + unit) << row_bits) + row) * 4 + t);
+    if (kMayCopy && params.a.alignment == 16) {
+      const bool exists = row < params.a.scales.rows && k < params.k;
+      copy_async<16>(shared_address(target), params.a.data + row * params.a.pitch + k * 2,
+                     exists ? 16 : 0);
+    } else {
+      *target = expand_a<kFormat, Gemm::kOrder>(params.a, row, k, params.k);
+    }
   }
+  copy_async_commit();
 }
 
-// One lane's rows of B: where they lie and the scales that are under way.
-template <class Gemm, Format kFormat>
-struct StreamedRows {
-  const uint8_t* source[Gemm::kRows];  // the lane's elements of step 0
-  bool is_inside[Gemm::kRows];
-  ScaleRow scales[Gemm::kRows];
-  uint32_t quads[Gemm::kRows];
-  uint32_t next_quads[Gemm::kRows];
-  int32_t alignment;
-  int32_t k;
+// One lane's rows of B, eight apart: where the next steps lie, and the scales that are under way.
+template <class Gemm, Format kFormat, bool kWhole>
+class StreamedRows {
+  using Traits = ElementTraits<kFormat>;
 
-  __device__ __forceinline__ StreamedRows(const OperandRows& b, int64_t first_row, int64_t all_k)
-      : alignment(b.alignment), k(static_cast<int32_t>(all_k)) {
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < Gemm::kRows; ++i) {
-      const int64_t row = first_row + i * 8 + lane / 4;
-      is_inside[i] = row < b.scales.rows;
-      source[i] = b.data + (is_inside[i] ? row : 0) * b.pitch +
-                  lane % 4 * Gemm::kLaneK * ElementTraits<kFormat>::kBits / 8;
-      scales[i] = scale_row(b.scales, row);
-    }
-  }
-
-  __device__ __forceinline__ void load(uint8_t* slots, int step) const {
-    constexpr int kStepBytes = Gemm::kStepK * ElementTraits<kFormat>::kBits / 8;
-    const int first = step * Gemm::kStepK + static_cast<int>(threadIdx.x) % 4 * Gemm::kLaneK;
-    const int valid = min(k - first, Gemm::kLaneK) * ElementTraits<kFormat>::kBits / 8;
-#pragma unroll
-    for (int i = 0; i < Gemm::kPieces; ++i) {
-      const int row = i / Gemm::kPiecesPerRow;
-      const int piece = i % Gemm::kPiecesPerRow;
-      copy_piece<16, true>(slots + i * 32 * 16,
-                           source[row] + static_cast<int64_t>(step) * kStepBytes + piece * 16,
-                           is_inside[row] ? valid - piece * 16 : 0, alignment);
-    }
-  }
-
-  // Lane t of a row's four asks for the quad that belongs to the (t / kQuadsPerStep)-th of the next
-  // kStepsPerFetch steps of this warp, `stride` apart, from `step`.
-  __device__ __forceinline__ void ask_scales(int step, int stride) {
+ public:
+  __device__ __forceinline__ StreamedRows(const OperandRows& b, int64_t first_row, int64_t k,
+                                          int first_step, int stride)
+      : alignment_(b.alignment), stride_(stride), has_whole_quads_(b.scales.has_whole_quads) {
+    const int g = static_cast<int>(threadIdx.x) % 32 / 4;
     const int t = static_cast<int>(threadIdx.x) % 4;
-    const int quad =
-        (step + t / Gemm::kQuadsPerStep * stride) * Gemm::kQuadsPerStep + t % Gemm::kQuadsPerStep;
-#pragma unroll
-    for (int i = 0; i < Gemm::kRows; ++i) {
-      next_quads[i] = scales[i].quad(quad);
-    }
+    const int64_t row = first_row + g;
+    const int first = first_step * Gemm::kStepK + t * Gemm::kLaneK;
+    inside_ = static_cast<int>(max(int64_t{0}, min((b.scales.rows - row + 7) / 8, int64_t{8})));
+    k_left_ = static_cast<int>(k) - first;
+    source_ = b.data + row * b.pitch + static_cast<int64_t>(first) * Traits::kBits / 8;
+    row_step_ = 8 * b.pitch;
+
+    // Lane t of a row's four fetches the quad that belongs to the (t / kQuadsPerStep)-th of
+    // kStepsPerFetch steps of this warp.
+    quad_stride_ = quad_stride(b.scales);
+    const int step = first_step + t / Gemm::kQuadsPerStep * stride;
+    const int quad = step * Gemm::kQuadsPerStep + t % Gemm::kQuadsPerStep;
+    scales_ = scale_row(b.scales, row) + static_cast<int64_t>(quad) * quad_stride_;
+    scales_left_ = static_cast<int>(b.scales.view.cols) - quad * 4;
+    // Rows of a warp lie in the same 32 rows of a swizzled tile, which are 16 bytes apart.
+    scale_row_step_ = is_swizzled(b.scales) ? 8 * 16 : 8 * b.scales.view.ld;
   }
 
+  // Starts the copies of the next step.
+  __device__ __forceinline__ void load(uint8_t* slots) {
+    const uint8_t* row_source = source_;
+#pragma unroll
+    for (int row = 0; row < Gemm::kRows; ++row) {
+#pragma unroll
+      for (int i = 0; i < Gemm::kPiecesPerRow; ++i) {
+        uint8_t* target = slots + (row * Gemm::kPiecesPerRow + i) * 32 * 16;
+        if constexpr (kWhole) {
+          copy_async_whole<16, true>(shared_address(target), row_source + i * 16,
+                                     row < inside_ && k_left_ > 0);
+        } else {
+          const int valid = min(k_left_, Gemm::kLaneK) * Traits::kBits / 8 - i * 16;
+          copy_piece<16>(target, row_source + i * 16, row < inside_ ? valid : 0, alignment_);
+        }
+      }
+      row_source += row_step_;
+    }
+    source_ += stride_ * (Gemm::kStepK * Traits::kBits / 8);
+    k_left_ -= stride_ * Gemm::kStepK;
+  }
+
+  // Makes the scales that were asked for last current and asks for those of the next fetch.
   __device__ __forceinline__ void take_scales() {
 #pragma unroll
     for (int i = 0; i < Gemm::kRows; ++i) {
-      quads[i] = next_quads[i];
+      quads_[i] = next_quads_[i];
     }
+    ask_scales();
   }
 
-  // The quad that holds this lane's scales of the index-th step of the fetch.
-  __device__ __forceinline__ uint32_t scale_codes(int row, int index) const {
-    const int t = static_cast<int>(threadIdx.x) % 4;
-    const int first = t * Gemm::kScalesPerLane;
-    const int from = index * Gemm::kQuadsPerStep + first / 4;
-    return __shfl_sync(0xFFFFFFFFu, quads[row], from, 4) >> (first % 4 * 8);
+  __device__ __forceinline__ void ask_scales() {
+    const uint8_t* row_scales = scales_;
+#pragma unroll
+    for (int i = 0; i < Gemm::kRows; ++i) {
+      next_quads_[i] = load_quad(row_scales, i < inside_ ? scales_left_ : 0, has_whole_quads_);
+      row_scales += scale_row_step_;
+    }
+    const int quads = Gemm::kStepsPerFetch * stride_ * Gemm::kQuadsPerStep;
+    scales_ += static_cast<int64_t>(quads) * quad_stride_;
+    scales_left_ -= quads * 4;
   }
+
+  // The codes of this lane's scales of the index-th step of the fetch, the first in the lowest
+  // byte.
+  __device__ __forceinline__ uint32_t scale_codes(int row, int index) const {
+    const int first = static_cast<int>(threadIdx.x) % 4 * Gemm::kScalesPerLane;
+    const int from = index * Gemm::kQuadsPerStep + first / 4;
+    return __shfl_sync(0xFFFFFFFFu, quads_[row], from, 4) >> (first % 4 * 8);
+  }
+
+ private:
+  const uint8_t* source_;
+  const uint8_t* scales_;
+  int64_t row_step_;
+  int64_t scale_row_step_;
+  int32_t alignment_;
+  int32_t inside_;  // how many of the rows exist
+  int32_t k_left_;  // from the lane's elements of the next step
+  int32_t scales_left_;
+  int32_t quad_stride_;
+  int32_t stride_;
+  bool has_whole_quads_;
+  uint32_t quads_[Gemm::kRows];
+  uint32_t next_quads_[Gemm::kRows];
 };
 
 // Multiplies one step: this lane's elements of B in `slots`, A's in `units` (of this step).
-template <class Gemm, Format kFormat>
+template <class Gemm, Format kFormat, bool kWhole>
 __device__ __forceinline__ void multiply_step(float (&sums)[Gemm::kTilesN][2][4],
-                                              const StreamedRows<Gemm, kFormat>& b,
+                                              const StreamedRows<Gemm, kFormat, kWhole>& b,
                                               const uint8_t* slots, int index, const uint4* units,
-                                              int rows, bool has_second) {
+                                              int row_bits) {
   constexpr int kWordsPerUnit = Gemm::kWordsPerRow / Gemm::kUnits;
-  const int g = static_cast<int>(threadIdx.x) % 32 / 4;
+  const bool has_second = row_bits == 4;
+  // Lanes without a row of A take another's: their columns of the product are not stored.
+  const int own_row = static_cast<int>(threadIdx.x) % 32 / 4 & ((1 << row_bits) - 1);
   const int t = static_cast<int>(threadIdx.x) % 4;
   uint32_t codes[Gemm::kRows][Gemm::kWordsPerRow];
-  ScaleFactor factors[Gemm::kRows][Gemm::kScalesPerLane];
+  uint32_t scale_codes[Gemm::kRows];
 #pragma unroll
   for (int row = 0; row < Gemm::kRows; ++row) {
 #pragma unroll
@@ -212,32 +251,32 @@ __device__ __forceinline__ void multiply_step(float (&sums)[Gemm::kTilesN][2][4]
       codes[row][4 * i + 2] = words.z;
       codes[row][4 * i + 3] = words.w;
     }
-    const uint32_t scale_codes = b.scale_codes(row, index);
-#pragma unroll
-    for (int i = 0; i < Gemm::kScalesPerLane; ++i) {
-      factors[row][i] = scale_factor<kFormat>(scale_codes >> (8 * i) & 0xFFu);
-      note_nan<kFormat>(codes[row], &factors[row][i]);
-    }
+    scale_codes[row] = b.scale_codes(row, index);
   }
+  Multiplier<kFormat> multipliers[Gemm::kRows];
 #pragma unroll
   for (int unit = 0; unit < Gemm::kUnits; ++unit) {
-    uint4 first = make_uint4(0, 0, 0, 0);
-    uint4 second = make_uint4(0, 0, 0, 0);
-    if (g < rows) {
-      first = units[(unit * rows + g) * 4 + t];
-      if (has_second) {
-        second = units[(unit * rows + g + 8) * 4 + t];
+    constexpr int kUnitsPerScale = Gemm::kUnits / Gemm::kScalesPerLane;
+    if (unit % kUnitsPerScale == 0) {
+#pragma unroll
+      for (int row = 0; row < Gemm::kRows; ++row) {
+        multipliers[row] = multiplier<kFormat>(
+            scale_codes[row] >> (unit / kUnitsPerScale * 8) & 0xFFu, codes[row]);
       }
+    }
+    const uint4 first = units[((unit << row_bits) + own_row) * 4 + t];
+    uint4 second = make_uint4(0, 0, 0, 0);
+    if (has_second) {
+      second = units[((unit << row_bits) + own_row + 8) * 4 + t];
     }
 #pragma unroll
     for (int tile = 0; tile < Gemm::kTilesN; ++tile) {
-      constexpr int kUnitsPerScale = Gemm::kUnits / Gemm::kScalesPerLane;
       uint32_t upper[4];
       uint32_t lower[4];
-      expand<kFormat, Gemm::kOrder>(codes[2 * tile] + unit * kWordsPerUnit,
-                                    factors[2 * tile][unit / kUnitsPerScale], upper);
+      expand<kFormat, Gemm::kOrder>(codes[2 * tile] + unit * kWordsPerUnit, multipliers[2 * tile],
+                                    upper);
       expand<kFormat, Gemm::kOrder>(codes[2 * tile + 1] + unit * kWordsPerUnit,
-                                    factors[2 * tile + 1][unit / kUnitsPerScale], lower);
+                                    multipliers[2 * tile + 1], lower);
       multiply_add(sums[tile][0], upper[0], lower[0], upper[1], lower[1], first.x, first.y);
       multiply_add(sums[tile][0], upper[2], lower[2], upper[3], lower[3], first.z, first.w);
       if (has_second) {
@@ -291,34 +330,25 @@ __device__ __forceinline__ void store_swapped(const GemmParams& params,
   }
 }
 
-template <Format kA, Format kB>
-__global__ void __launch_bounds__(SwappedGemm<kA, kB>::kThreads, 2)
-    swapped_kernel(const __grid_constant__ GemmParams params) {
-  using Gemm = SwappedGemm<kA, kB>;
-  extern __shared__ __align__(128) uint8_t shared[];
-  uint4* const slab = reinterpret_cast<uint4*>(shared + Gemm::kRingBytes);
-
-  const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
-  const int warp_n = warp % params.warps_along_n;
-  const int warp_k = warp / params.warps_along_n;
+// All of this warp's steps: begin + warp_k, then every stride-th up to `end`.
+template <class Gemm, Format kA, Format kB, bool kWhole>
+__device__ __forceinline__ void multiply_swapped(const GemmParams& params, uint8_t* shared,
+                                                 int64_t first_row, int begin, int end, int warp_k,
+                                                 float (&sums)[Gemm::kTilesN][2][4]) {
   const int stride = Gemm::kWarps / params.warps_along_n;
-  const int64_t first_col = static_cast<int64_t>(blockIdx.x) * params.warps_along_n * Gemm::kWarpN;
-
-  const int all_steps = static_cast<int>((params.k + Gemm::kStepK - 1) / Gemm::kStepK);
-  const int begin = static_cast<int>(blockIdx.y) * params.steps_per_split;
-  const int end = min(begin + params.steps_per_split, all_steps);
-
-  StreamedRows<Gemm, kB> b(params.b, first_col + warp_n * Gemm::kWarpN, params.k);
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  uint4* const slab = reinterpret_cast<uint4*>(shared + Gemm::kRingBytes);
   uint8_t* const ring = shared + (warp * Gemm::kStages * Gemm::kPieces * 32 + lane) * 16;
   const auto slots = [&](int stage) { return ring + stage * Gemm::kPieces * 32 * 16; };
+  StreamedRows<Gemm, kB, kWhole> b(params.b, first_row, params.k, begin + warp_k, stride);
 
-  // This warp's steps: begin + warp_k, then every stride-th.
+  // Copies behind `end` are empty groups, so that waiting counts right.
   int load_step = begin + warp_k;
   int load_stage = 0;
   const auto load = [&] {
     if (load_step < end) {
-      b.load(slots(load_stage), load_step);
+      b.load(slots(load_stage));
     }
     copy_async_commit();
     load_step += stride;
@@ -328,12 +358,10 @@ __global__ void __launch_bounds__(SwappedGemm<kA, kB>::kThreads, 2)
   for (int i = 0; i < Gemm::kStages - 1; ++i) {
     load();
   }
-  b.ask_scales(begin + warp_k, stride);
+  b.ask_scales();
 
-  const int rows = slab_rows(params.epilogue.m);
-  const bool has_second = rows > 8;
-  const int slab_steps = Gemm::kSlabElements / Gemm::kStepK / rows;
-  float sums[Gemm::kTilesN][2][4] = {};
+  const int row_bits = slab_row_bits(params.epilogue.m);
+  const int slab_steps = Gemm::kSlabElements / Gemm::kStepK >> row_bits;
   int step = begin + warp_k;
   int stage = 0;
   int in_fetch = 0;
@@ -341,7 +369,8 @@ __global__ void __launch_bounds__(SwappedGemm<kA, kB>::kThreads, 2)
   for (int slab_begin = begin; slab_begin < end; slab_begin += slab_steps) {
     const int slab_end = min(slab_begin + slab_steps, end);
     __syncthreads();
-    fill_slab<Gemm, kA>(params, slab, rows, slab_begin, slab_end - slab_begin);
+    fill_slab<Gemm, kA>(params, slab, row_bits, slab_begin, slab_end - slab_begin);
+    copy_async_wait<0>();
     __syncthreads();
 #pragma unroll 1
     for (; step < slab_end; step += stride) {
@@ -349,16 +378,37 @@ __global__ void __launch_bounds__(SwappedGemm<kA, kB>::kThreads, 2)
       load();
       if (in_fetch == 0) {
         b.take_scales();
-        b.ask_scales(step + Gemm::kStepsPerFetch * stride, stride);
       }
       multiply_step<Gemm, kB>(sums, b, slots(stage), in_fetch,
-                              slab + (step - slab_begin) * Gemm::kUnits * rows * 4, rows,
-                              has_second);
+                              slab + ((step - slab_begin) * Gemm::kUnits * 4 << row_bits),
+                              row_bits);
       stage = stage + 1 == Gemm::kStages ? 0 : stage + 1;
       in_fetch = (in_fetch + 1) % Gemm::kStepsPerFetch;
     }
   }
   copy_async_wait<0>();
+}
+
+template <Format kA, Format kB>
+__global__ void __launch_bounds__(SwappedGemm<kA, kB>::kThreads, 2)
+    swapped_kernel(const __grid_constant__ GemmParams params) {
+  using Gemm = SwappedGemm<kA, kB>;
+  extern __shared__ __align__(128) uint8_t shared[];
+  const int warp = threadIdx.x / 32;
+  const int warp_n = warp % params.warps_along_n;
+  const int warp_k = warp / params.warps_along_n;
+  const int64_t first_col = static_cast<int64_t>(blockIdx.x) * params.warps_along_n * Gemm::kWarpN;
+  const int64_t first_row = first_col + warp_n * Gemm::kWarpN;
+  const int all_steps = static_cast<int>((params.k + Gemm::kStepK - 1) / Gemm::kStepK);
+  const int begin = static_cast<int>(blockIdx.y) * params.steps_per_split;
+  const int end = min(begin + params.steps_per_split, all_steps);
+
+  float sums[Gemm::kTilesN][2][4] = {};
+  if (params.b.alignment == 16 && params.k % Gemm::kLaneK == 0) {
+    multiply_swapped<Gemm, kA, kB, true>(params, shared, first_row, begin, end, warp_k, sums);
+  } else {
+    multiply_swapped<Gemm, kA, kB, false>(params, shared, first_row, begin, end, warp_k, sums);
+  }
   __syncthreads();
   store_swapped<Gemm>(params, sums, reinterpret_cast<float*>(shared), warp_k, warp_n, first_col);
 }

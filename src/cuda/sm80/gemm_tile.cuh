@@ -56,30 +56,24 @@ struct FlatTile {
   static constexpr int kMinCtas = 3;
 };
 
-// Both operands of a pair in the order that costs least: bf16 lies in natural order, of two scaled
-// operands the second decides.
-template <Format kA, Format kB>
-constexpr PairOrder pair_order() {
-  return kA == Format::kBf16          ? PairOrder::kNatural
-         : ElementTraits<kB>::kIsE2m1 ? PairOrder::kStride4
-                                      : PairOrder::kStride2;
-}
-
-template <Format kA, Format kB, class Tile>
+template <Format kA, Format kB, class Tile, bool kWhole>
 struct TileGemm {
   static constexpr int kThreads = Tile::kWarpsM * Tile::kWarpsN * 32;
-  static constexpr PairOrder kOrder = pair_order<kA, kB>();
+  static constexpr int kStages = Tile::kStages;
+  // Cheapest for two operands of E4M3; what bf16 and E2M1 come in for all others.
+  static constexpr PairOrder kOrder =
+      kA == kB && !ElementTraits<kB>::kIsE2m1 ? PairOrder::kStride2 : PairOrder::kNatural;
   using OperandA =
-      std::conditional_t<kA == Format::kBf16, PlainOperand<Tile::kM, kThreads, Tile::kStages>,
-                         ScaledOperand<kA, kOrder, Tile::kM, kThreads, Tile::kStages>>;
-  using OperandB = ScaledOperand<kB, kOrder, Tile::kN, kThreads, Tile::kStages>;
+      std::conditional_t<kA == Format::kBf16, PlainOperand<Tile::kM, kThreads, kStages, kWhole>,
+                         ScaledOperand<kA, kOrder, Tile::kM, kThreads, kStages, kWhole>>;
+  using OperandB = ScaledOperand<kB, kOrder, Tile::kN, kThreads, kStages, kWhole>;
   static constexpr int kSharedBytes = OperandA::kSharedBytes + OperandB::kSharedBytes;
   static constexpr int kWarpM = Tile::kM / Tile::kWarpsM;
   static constexpr int kWarpN = Tile::kN / Tile::kWarpsN;
   static constexpr int kTilesM = kWarpM / 16;  // mma tiles of a warp
   static constexpr int kTilesN = kWarpN / 8;
   static constexpr int kGroupsN = kWarpN / 32;  // of four mma tiles whose columns interleave
-  static_assert(kGroupsN * 32 == kWarpN);
+  static_assert(kTilesM == 4 && kGroupsN * 32 == kWarpN);
 };
 
 // Fragments of 16 k.
@@ -165,60 +159,89 @@ __device__ __forceinline__ void store_tile(const GemmParams& params,
   }
 }
 
-template <Format kA, Format kB, class Tile>
-__global__ void __launch_bounds__(TileGemm<kA, kB, Tile>::kThreads, Tile::kMinCtas)
-    tile_kernel(const __grid_constant__ GemmParams params) {
-  using Gemm = TileGemm<kA, kB, Tile>;
+// Where this lane's rows lie in the tiles, and where the tiles lie.
+struct LaneOffsets {
+  uint32_t tiles_a;
+  uint32_t tiles_b;
+  uint32_t a;
+  uint32_t b;
+};
+
+template <class Gemm>
+__device__ __forceinline__ LaneOffsets lane_offsets(const uint8_t* shared, int warp_m, int warp_n) {
+  const int lane = threadIdx.x % 32;
+  const int matrix = lane / 8;
+  const int row_a = warp_m * Gemm::kWarpM + lane % 16;
+  const int row_b = warp_n * Gemm::kWarpN + lane % 8 / 2 * 8 + matrix / 2 * 2 + lane % 2;
+  return {shared_address(shared), shared_address(shared + Gemm::OperandA::kSharedBytes),
+          tile_offset(row_a, lane / 16), tile_offset(row_b, matrix % 2)};
+}
+
+// Step i of K, kInFour = i % 4, of `steps`.
+template <class Gemm, int kInFour>
+__device__ __forceinline__ void do_step(int i, int steps, const LaneOffsets& lane,
+                                        typename Gemm::OperandA& a, typename Gemm::OperandB& b,
+                                        Fragments<Gemm>& low, Fragments<Gemm>& high,
+                                        float (&sums)[4][Gemm::kTilesN][4]) {
   using OperandA = typename Gemm::OperandA;
   using OperandB = typename Gemm::OperandB;
-  extern __shared__ __align__(128) uint8_t shared[];
-  uint8_t* const shared_b = shared + OperandA::kSharedBytes;
+  // kStages is a multiple of 4: with four stages, slots are constants.
+  const int four = Gemm::kStages == 4 ? 0 : i % Gemm::kStages - kInFour;
+  const int slot = four + kInFour;
+  const int next = kInFour == 3 ? (four + 4) % Gemm::kStages : slot + 1;
+  const int free_slot = kInFour == 0 ? (four + Gemm::kStages - 1) % Gemm::kStages : slot - 1;
+  constexpr int kOther = (kInFour + 1) % 2;
+  const uint32_t tile_a = lane.tiles_a + OperandA::tile_of(kInFour, slot) * OperandA::kTileBytes;
+  const uint32_t tile_b = lane.tiles_b + OperandB::tile_of(kInFour, slot) * OperandB::kTileBytes;
 
-  const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32;
-  const int warp_m = warp % Tile::kWarpsM;
-  const int warp_n = warp / Tile::kWarpsM;
-  const TileIndex tile = tile_index(params);
+  load_fragments<Gemm, 0>(low, tile_a, tile_b, lane.a, lane.b);
+  copy_async_wait<Gemm::kStages - 3>();  // step i + 1 is there
+  b.template fetch<(kInFour + 1) % 4>(next);
+  a.template fetch<(kInFour + 1) % 4>(next);
+  multiply_row<Gemm>(sums[0], high.a[0], high.b);
+  const bool exists = i + Gemm::kStages - 1 < steps;
+  a.load(free_slot, exists);
+  b.load(free_slot, exists);
+  copy_async_commit();
 
-  const int all_steps = static_cast<int>((params.k + kTileK - 1) / kTileK);
-  const int begin = static_cast<int>(blockIdx.y) * params.steps_per_split;
-  const int steps = min(params.steps_per_split, all_steps - begin);
+  b.template expand_unit<0>(kOther);
+  multiply_row<Gemm>(sums[1], high.a[1], high.b);
+  b.template expand_unit<1>(kOther);
+  multiply_row<Gemm>(sums[2], high.a[2], high.b);
+  b.template expand_unit<2>(kOther);
+  multiply_row<Gemm>(sums[3], high.a[3], high.b);
 
-  OperandA a(params.a, static_cast<int64_t>(tile.m) * Tile::kM, params.k, begin, shared);
-  OperandB b(params.b, static_cast<int64_t>(tile.n) * Tile::kN, params.k, begin, shared_b);
+  load_fragments<Gemm, 1>(high, tile_a, tile_b, lane.a, lane.b);
+  multiply_row<Gemm>(sums[0], low.a[0], low.b);
+  b.template expand_unit<3>(kOther);
+  multiply_row<Gemm>(sums[1], low.a[1], low.b);
+  a.template expand_unit<0>(kOther);
+  multiply_row<Gemm>(sums[2], low.a[2], low.b);
+  a.template expand_unit<1>(kOther);
+  multiply_row<Gemm>(sums[3], low.a[3], low.b);
+  __syncthreads();
+}
 
-  // Step i of this CTA; the copies beyond the last are empty groups, so that waiting counts right.
-  const auto load = [&](int i) {
-    if (i < steps) {
-      a.load(begin + i, i % Tile::kStages);
-      b.load(begin + i, i % Tile::kStages);
-    }
-    copy_async_commit();
-  };
-  const auto fetch = [&](int i) {
-    a.fetch(begin + i, i % Tile::kStages);
-    b.fetch(begin + i, i % Tile::kStages);
-  };
-
-  // This lane's row and unit of the first matrices.
-  const int row_a = warp_m * Gemm::kWarpM + lane % 16;
-  const uint32_t offset_a = tile_offset(row_a, lane / 16);
-  const int matrix = lane / 8;
-  const int row_b = warp_n * Gemm::kWarpN + lane % 8 / 2 * 8 + matrix / 2 * 2 + lane % 2;
-  const uint32_t offset_b = tile_offset(row_b, matrix % 2);
-  const uint32_t tiles_a = shared_address(shared);
-  const uint32_t tiles_b = shared_address(shared_b);
-
-  float sums[Gemm::kTilesM][Gemm::kTilesN][4] = {};
+template <class Gemm>
+__device__ __forceinline__ void multiply_tile(const GemmParams& params, int64_t first_row,
+                                              int64_t first_col, int begin, int steps,
+                                              uint8_t* shared, const LaneOffsets& lane,
+                                              float (&sums)[4][Gemm::kTilesN][4]) {
+  typename Gemm::OperandA a(params.a, first_row, params.k, begin, shared);
+  typename Gemm::OperandB b(params.b, first_col, params.k, begin,
+                            shared + Gemm::OperandA::kSharedBytes);
   Fragments<Gemm> low;
   Fragments<Gemm> high = {};  // the first step multiplies zeros in place of a step before
 
 #pragma unroll
-  for (int i = 0; i < Tile::kStages - 1; ++i) {
-    load(i);
+  for (int i = 0; i < Gemm::kStages - 1; ++i) {
+    a.load(i, i < steps);
+    b.load(i, i < steps);
+    copy_async_commit();
   }
-  copy_async_wait<Tile::kStages - 2>();
-  fetch(0);
+  copy_async_wait<Gemm::kStages - 2>();
+  a.template fetch<0>(0);
+  b.template fetch<0>(0);
   a.template expand_unit<0>(0);
   a.template expand_unit<1>(0);
   b.template expand_unit<0>(0);
@@ -227,44 +250,56 @@ __global__ void __launch_bounds__(TileGemm<kA, kB, Tile>::kThreads, Tile::kMinCt
   b.template expand_unit<3>(0);
   __syncthreads();
 
+  // Four steps a turn: a quad of scales, and what depends on the parity of a step is constant.
 #pragma unroll 1
-  for (int i = 0; i < steps; ++i) {
-    const uint32_t tile_a = tiles_a + OperandA::tile_of(i) * OperandA::kTileBytes;
-    const uint32_t tile_b = tiles_b + OperandB::tile_of(i) * OperandB::kTileBytes;
-    const int other = (i + 1) % 2;
-
-    load_fragments<Gemm, 0>(low, tile_a, tile_b, offset_a, offset_b);
-    copy_async_wait<Tile::kStages - 3>();  // step i + 1 is there
-    fetch(i + 1);                          // after the last step: bytes that nobody will read
-    load(i + Tile::kStages - 1);
-
-    multiply_row<Gemm>(sums[0], high.a[0], high.b);
-    b.template expand_unit<0>(other);
-    multiply_row<Gemm>(sums[1], high.a[1], high.b);
-    b.template expand_unit<1>(other);
-    multiply_row<Gemm>(sums[2], high.a[2], high.b);
-    b.template expand_unit<2>(other);
-    multiply_row<Gemm>(sums[3], high.a[3], high.b);
-
-    load_fragments<Gemm, 1>(high, tile_a, tile_b, offset_a, offset_b);
-    multiply_row<Gemm>(sums[0], low.a[0], low.b);
-    b.template expand_unit<3>(other);
-    multiply_row<Gemm>(sums[1], low.a[1], low.b);
-    a.template expand_unit<0>(other);
-    multiply_row<Gemm>(sums[2], low.a[2], low.b);
-    a.template expand_unit<1>(other);
-    multiply_row<Gemm>(sums[3], low.a[3], low.b);
-    __syncthreads();
+  for (int i = 0; i < steps; i += 4) {
+    do_step<Gemm, 0>(i, steps, lane, a, b, low, high, sums);
+    if (i + 1 == steps) {
+      break;
+    }
+    do_step<Gemm, 1>(i + 1, steps, lane, a, b, low, high, sums);
+    if (i + 2 == steps) {
+      break;
+    }
+    do_step<Gemm, 2>(i + 2, steps, lane, a, b, low, high, sums);
+    if (i + 3 == steps) {
+      break;
+    }
+    do_step<Gemm, 3>(i + 3, steps, lane, a, b, low, high, sums);
   }
 #pragma unroll
   for (int i = 0; i < Gemm::kTilesM; ++i) {
     multiply_row<Gemm>(sums[i], high.a[i], high.b);
   }
   copy_async_wait<0>();
+}
 
-  const int64_t first_row = static_cast<int64_t>(tile.m) * Tile::kM + warp_m * Gemm::kWarpM;
-  const int64_t first_col = static_cast<int64_t>(tile.n) * Tile::kN + warp_n * Gemm::kWarpN;
-  store_tile<Gemm>(params, sums, shared, first_row, first_col);
+template <Format kA, Format kB, class Tile>
+__global__ void __launch_bounds__(Tile::kWarpsM* Tile::kWarpsN * 32, Tile::kMinCtas)
+    tile_kernel(const __grid_constant__ GemmParams params) {
+  using Gemm = TileGemm<kA, kB, Tile, true>;
+  using MaskedGemm = TileGemm<kA, kB, Tile, false>;
+  extern __shared__ __align__(128) uint8_t shared[];
+
+  const int warp = threadIdx.x / 32;
+  const int warp_m = warp % Tile::kWarpsM;
+  const int warp_n = warp / Tile::kWarpsM;
+  const TileIndex tile = tile_index(params);
+  const int64_t first_row = static_cast<int64_t>(tile.m) * Tile::kM;
+  const int64_t first_col = static_cast<int64_t>(tile.n) * Tile::kN;
+  const int all_steps = static_cast<int>((params.k + kTileK - 1) / kTileK);
+  const int begin = static_cast<int>(blockIdx.y) * params.steps_per_split;
+  const int steps = min(params.steps_per_split, all_steps - begin);
+  const LaneOffsets lane = lane_offsets<Gemm>(shared, warp_m, warp_n);
+
+  float sums[Gemm::kTilesM][Gemm::kTilesN][4] = {};
+  if (params.a.alignment == 16 && params.b.alignment == 16 && params.k % kTileK == 0) {
+    multiply_tile<Gemm>(params, first_row, first_col, begin, steps, shared, lane, sums);
+  } else {
+    multiply_tile<MaskedGemm>(params, first_row, first_col, begin, steps, shared, lane, sums);
+  }
+  store_tile<Gemm>(params, sums, shared, first_row + warp_m * Gemm::kWarpM,
+                   first_col + warp_n * Gemm::kWarpN);
 }
 
 }  // namespace MXGEMM_CUDA_ARCH

@@ -51,7 +51,7 @@ int32_t common_alignment(const void* data, int64_t pitch) {
 }
 
 OperandRows operand_rows(const mxgemm_operand& operand, int32_t format, int32_t layout,
-                         int64_t rows, int64_t k) {
+                         int64_t rows, int64_t k, int step_k) {
   const internal::FormatInfo& facts = info(format);
   const int64_t pitch = operand.ld * facts.element_bits / 8;
   OperandRows result = {};
@@ -63,18 +63,16 @@ OperandRows operand_rows(const mxgemm_operand& operand, int32_t format, int32_t 
   if (facts.scale_type != internal::ScaleType::kNone) {
     result.scales = scale_rows({operand.scale, static_cast<internal::ScaleLayout>(layout),
                                 operand.scale_ld, k / facts.block_size},
-                               rows);
+                               rows, std::max(step_k / facts.block_size, 1));
   }
   return result;
 }
 
-Epilogue make_epilogue(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args,
-                       int left_exponent) {
+Epilogue make_epilogue(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args) {
   Epilogue result = {};
   const AlphaFactors factors = alpha_factors(desc, args);
   std::copy(std::begin(factors.value), std::end(factors.value), result.alpha_value);
   std::copy(std::begin(factors.pointer), std::end(factors.pointer), result.alpha_pointer);
-  result.unit = static_cast<float>(1 << left_exponent);
   result.beta = args.beta;
   // beta = 0 must not read C.
   result.c = (desc.flags & MXGEMM_USE_C) != 0 && args.beta != 0.0f ? args.c : nullptr;
@@ -126,10 +124,10 @@ int32_t launch_function(const void* function, const GemmParams& params, dim3 gri
 }  // namespace
 
 GemmParams make_params(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args,
-                       const LaunchPlan& plan, int left_exponent) {
+                       const LaunchPlan& plan, int step_k) {
   GemmParams params = {};
-  params.a = operand_rows(args.a, desc.format_a, desc.scale_layout_a, desc.m, desc.k);
-  params.b = operand_rows(args.b, desc.format_b, desc.scale_layout_b, desc.n, desc.k);
+  params.a = operand_rows(args.a, desc.format_a, desc.scale_layout_a, desc.m, desc.k, step_k);
+  params.b = operand_rows(args.b, desc.format_b, desc.scale_layout_b, desc.n, desc.k, step_k);
   params.k = desc.k;
   params.tiles_m = static_cast<int32_t>(plan.tiles_m);
   params.tiles_n = static_cast<int32_t>(plan.tiles_n);
@@ -138,7 +136,7 @@ GemmParams make_params(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& arg
   params.warps_along_n = plan.warps_along_n;
   params.partial = static_cast<float*>(args.workspace);
   params.partial_pitch = partial_pitch(desc.n);
-  params.epilogue = make_epilogue(desc, args, left_exponent);
+  params.epilogue = make_epilogue(desc, args);
   return params;
 }
 

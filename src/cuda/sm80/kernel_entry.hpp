@@ -23,7 +23,7 @@ constexpr int kSharedMemoryLimit = 101376;
 
 // Fills in all of the parameters but the kernel's own: operands, epilogue, and the parts of K.
 GemmParams make_params(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args,
-                       const LaunchPlan& plan, int left_exponent);
+                       const LaunchPlan& plan, int step_k);
 
 // 0 and the reason where a kernel cannot take the problem at all, whatever its tile.
 int32_t accepts_problem(const mxgemm_gemm_desc& desc, const KernelShape& shape, mxgemm_message why);
@@ -40,7 +40,7 @@ int32_t prepare_sum_splits(int device, const char* kernel, mxgemm_message error)
 int32_t launch(const void* function, const KernelShape& shape, const GemmParams& params, int device,
                void* stream, mxgemm_message error);
 
-// Kernel: kShape, kFormatsA, kFormatsB, kLeftExponent, function(), refuses(desc, why), rank(desc),
+// Kernel: kShape, kFormatsA, kFormatsB, function(), refuses(desc, why), rank(desc),
 // plan(desc).
 template <class Kernel>
 struct KernelEntry {
@@ -63,7 +63,7 @@ struct KernelEntry {
   }
   static int32_t run(const mxgemm_gemm_desc* desc, const mxgemm_gemm_args* args, void* stream,
                      mxgemm_message error) {
-    const GemmParams params = make_params(*desc, *args, Kernel::plan(*desc), Kernel::kLeftExponent);
+    const GemmParams params = make_params(*desc, *args, Kernel::plan(*desc), Kernel::kShape.step_k);
     return launch(Kernel::function(), Kernel::kShape, params, desc->device_index, stream, error);
   }
 };

@@ -22,8 +22,6 @@ template <Format kA, Format kB>
 struct PairOf {
   static constexpr uint64_t kFormatsA = format_bit(static_cast<int32_t>(kA));
   static constexpr uint64_t kFormatsB = format_bit(static_cast<int32_t>(kB));
-  static constexpr int kLeftExponent =
-      ElementTraits<kA>::kLeftExponent + ElementTraits<kB>::kLeftExponent;
 
   static bool refuses(const mxgemm_gemm_desc& desc, mxgemm_message why) {
     if (desc.k != 0) {
@@ -36,7 +34,7 @@ struct PairOf {
 
 template <Format kA, Format kB, class Tile, const char* kName, int kRankUpToLimit, int kRankBeyond>
 struct TileKernel : PairOf<kA, kB> {
-  using Gemm = TileGemm<kA, kB, Tile>;
+  using Gemm = TileGemm<kA, kB, Tile, true>;
   // A CTA's start and end cost about as much as 16 steps: the pipeline fills, and a tile of D is
   // written. The second pass is a launch and 8 bytes a sum.
   static constexpr KernelShape kShape = {
