@@ -51,7 +51,7 @@ struct SwappedGemm {
   static constexpr int kSlabBytes = kSlabElements * 2;
   static constexpr int kSharedBytes = kRingBytes + kSlabBytes;
   static constexpr PairOrder kOrder =
-      ElementTraits<kB>::kIsE2m1 ? PairOrder::kNatural : PairOrder::kStride2;
+      ElementTraits<kB>::kIsE2m1 ? PairOrder::kStride4 : PairOrder::kStride2;
   // Scales of a row and step, and the steps whose scales the four lanes of a row fetch at once.
   static constexpr int kScalesPerStep = kStepK / ElementTraits<kB>::kBlock;
   static constexpr int kQuadsPerStep = kScalesPerStep / 4;
@@ -96,20 +96,19 @@ __device__ __forceinline__ uint4 expand_a(const OperandRows& a, int row, int64_t
       reorder<kOrder>(words, pairs);
     } else {
       const int64_t block = k / ElementTraits<kFormat>::kBlock;
-      expand<kFormat, kOrder>(words, multiplier<kFormat>(scale_code(a.scales, row, block), words),
-                              pairs);
+      uint32_t natural[4];
+      expand<kFormat, PairOrder::kNatural>(
+          words, multiplier<kFormat>(scale_code(a.scales, row, block), words), natural);
+      reorder<kOrder>(natural, pairs);
     }
   }
   return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
 }
 
-// Expands `steps` steps of A from step `first` into the slab. The caller waits for the copies that
-// may be under way, and for the other threads.
+// Expands `steps` steps of A from step `first` into the slab.
 template <class Gemm, Format kFormat>
 __device__ __forceinline__ void fill_slab(const GemmParams& params, uint4* slab, int row_bits,
                                           int first, int steps) {
-  // What lies in memory as the lanes want it needs no registers on its way.
-  constexpr bool kMayCopy = kFormat == Format::kBf16 && Gemm::kOrder == PairOrder::kNatural;
 #pragma unroll 4
   for (int i = threadIdx.x; i < steps << (row_bits + 4); i += Gemm::kThreads) {
     // Neighbouring threads read neighbouring elements.
@@ -119,16 +118,9 @@ __device__ __forceinline__ void fill_slab(const GemmParams& params, uint4* slab,
     const int step = i >> (row_bits + 4);
     const int64_t k =
         static_cast<int64_t>(first + step) * Gemm::kStepK + t * Gemm::kLaneK + unit * 8;
-    uint4* target = slab + ((((step * Gemm::kUnits + unit) << row_bits) + row) * 4 + t);
-    if (kMayCopy && params.a.alignment == 16) {
-      const bool exists = row < params.a.scales.rows && k < params.k;
-      copy_async<16>(shared_address(target), params.a.data + row * params.a.pitch + k * 2,
-                     exists ? 16 : 0);
-    } else {
-      *target = expand_a<kFormat, Gemm::kOrder>(params.a, row, k, params.k);
-    }
+    slab[(((step * Gemm::kUnits + unit) << row_bits) + row) * 4 + t] =
+        expand_a<kFormat, Gemm::kOrder>(params.a, row, k, params.k);
   }
-  copy_async_commit();
 }
 
 // One lane's rows of B, eight apart: where the next steps lie, and the scales that are under way.
@@ -227,68 +219,99 @@ class StreamedRows {
   uint32_t next_quads_[Gemm::kRows];
 };
 
+// A lane's elements of one step and their scales.
+template <class Gemm>
+struct LaneStep {
+  uint32_t codes[Gemm::kRows][Gemm::kWordsPerRow];
+  uint32_t scale_codes[Gemm::kRows];
+};
+
+// Expands unit kUnit of one row. kPlaced: E2M1 under scales that expand_placed() can take, which
+// needs least of the integer unit, the one that this kernel loads most.
+template <class Gemm, Format kFormat, bool kPlaced, int kUnit>
+__device__ __forceinline__ void expand_b(const LaneStep<Gemm>& b, int row, uint32_t (&out)[4]) {
+  constexpr int kUnitsPerScale = Gemm::kUnits / Gemm::kScalesPerLane;
+  constexpr int kWordsPerUnit = Gemm::kWordsPerRow / Gemm::kUnits;
+  const uint32_t code = b.scale_codes[row] >> (kUnit / kUnitsPerScale * 8) & 0xFFu;
+  const uint32_t* codes = b.codes[row] + kUnit * kWordsPerUnit;
+  if constexpr (kPlaced) {
+    expand_placed(codes[0], placed_scale_pair<kFormat>(code), out);
+  } else if constexpr (ElementTraits<kFormat>::kIsE2m1) {
+    uint32_t natural[4];
+    expand<kFormat, PairOrder::kNatural>(codes, multiplier<kFormat>(code, b.codes[row]), natural);
+    reorder<Gemm::kOrder>(natural, out);
+  } else {
+    expand<kFormat, Gemm::kOrder>(codes, multiplier<kFormat>(code, b.codes[row]), out);
+  }
+}
+
+// Multiplies unit kUnit and those after it.
+template <class Gemm, Format kFormat, bool kPlaced, int kUnit = 0>
+__device__ __forceinline__ void multiply_units(float (&sums)[Gemm::kTilesN][2][4],
+                                               const LaneStep<Gemm>& b, const uint4* units,
+                                               int row_bits) {
+  const bool has_second = row_bits == 4;
+  const uint4 first = units[kUnit * 4 << row_bits];
+  uint4 second = make_uint4(0, 0, 0, 0);
+  if (has_second) {
+    second = units[(kUnit * 4 << row_bits) + 8 * 4];
+  }
+#pragma unroll
+  for (int tile = 0; tile < Gemm::kTilesN; ++tile) {
+    uint32_t upper[4];
+    uint32_t lower[4];
+    expand_b<Gemm, kFormat, kPlaced, kUnit>(b, 2 * tile, upper);
+    expand_b<Gemm, kFormat, kPlaced, kUnit>(b, 2 * tile + 1, lower);
+    multiply_add(sums[tile][0], upper[0], lower[0], upper[1], lower[1], first.x, first.y);
+    multiply_add(sums[tile][0], upper[2], lower[2], upper[3], lower[3], first.z, first.w);
+    if (has_second) {
+      multiply_add(sums[tile][1], upper[0], lower[0], upper[1], lower[1], second.x, second.y);
+      multiply_add(sums[tile][1], upper[2], lower[2], upper[3], lower[3], second.z, second.w);
+    }
+  }
+  if constexpr (kUnit + 1 < Gemm::kUnits) {
+    multiply_units<Gemm, kFormat, kPlaced, kUnit + 1>(sums, b, units, row_bits);
+  }
+}
+
 // Multiplies one step: this lane's elements of B in `slots`, A's in `units` (of this step).
 template <class Gemm, Format kFormat, bool kWhole>
 __device__ __forceinline__ void multiply_step(float (&sums)[Gemm::kTilesN][2][4],
                                               const StreamedRows<Gemm, kFormat, kWhole>& b,
                                               const uint8_t* slots, int index, const uint4* units,
                                               int row_bits) {
-  constexpr int kWordsPerUnit = Gemm::kWordsPerRow / Gemm::kUnits;
-  const bool has_second = row_bits == 4;
-  // Lanes without a row of A take another's: their columns of the product are not stored.
-  const int own_row = static_cast<int>(threadIdx.x) % 32 / 4 & ((1 << row_bits) - 1);
-  const int t = static_cast<int>(threadIdx.x) % 4;
-  uint32_t codes[Gemm::kRows][Gemm::kWordsPerRow];
-  uint32_t scale_codes[Gemm::kRows];
+  LaneStep<Gemm> lane_step;
+  bool is_placed = true;
 #pragma unroll
   for (int row = 0; row < Gemm::kRows; ++row) {
 #pragma unroll
     for (int i = 0; i < Gemm::kPiecesPerRow; ++i) {
       const uint4 words =
           *reinterpret_cast<const uint4*>(slots + (row * Gemm::kPiecesPerRow + i) * 32 * 16);
-      codes[row][4 * i] = words.x;
-      codes[row][4 * i + 1] = words.y;
-      codes[row][4 * i + 2] = words.z;
-      codes[row][4 * i + 3] = words.w;
+      lane_step.codes[row][4 * i] = words.x;
+      lane_step.codes[row][4 * i + 1] = words.y;
+      lane_step.codes[row][4 * i + 2] = words.z;
+      lane_step.codes[row][4 * i + 3] = words.w;
     }
-    scale_codes[row] = b.scale_codes(row, index);
+    lane_step.scale_codes[row] = b.scale_codes(row, index);
+    is_placed = is_placed && (lane_step.scale_codes[row] & 0xFFu) <= kLargestPlacedScale;
   }
-  Multiplier<kFormat> multipliers[Gemm::kRows];
-#pragma unroll
-  for (int unit = 0; unit < Gemm::kUnits; ++unit) {
-    constexpr int kUnitsPerScale = Gemm::kUnits / Gemm::kScalesPerLane;
-    if (unit % kUnitsPerScale == 0) {
-#pragma unroll
-      for (int row = 0; row < Gemm::kRows; ++row) {
-        multipliers[row] = multiplier<kFormat>(
-            scale_codes[row] >> (unit / kUnitsPerScale * 8) & 0xFFu, codes[row]);
-      }
+  // Lanes without a row of A take another's: their columns of the product are not stored.
+  const int own_row = static_cast<int>(threadIdx.x) % 32 / 4 & ((1 << row_bits) - 1);
+  units += own_row * 4 + static_cast<int>(threadIdx.x) % 4;
+  if constexpr (kFormat == Format::kMxf4) {
+    if (__all_sync(0xFFFFFFFFu, is_placed)) {
+      multiply_units<Gemm, kFormat, true>(sums, lane_step, units, row_bits);
+    } else {
+      multiply_units<Gemm, kFormat, false>(sums, lane_step, units, row_bits);
     }
-    const uint4 first = units[((unit << row_bits) + own_row) * 4 + t];
-    uint4 second = make_uint4(0, 0, 0, 0);
-    if (has_second) {
-      second = units[((unit << row_bits) + own_row + 8) * 4 + t];
-    }
-#pragma unroll
-    for (int tile = 0; tile < Gemm::kTilesN; ++tile) {
-      uint32_t upper[4];
-      uint32_t lower[4];
-      expand<kFormat, Gemm::kOrder>(codes[2 * tile] + unit * kWordsPerUnit, multipliers[2 * tile],
-                                    upper);
-      expand<kFormat, Gemm::kOrder>(codes[2 * tile + 1] + unit * kWordsPerUnit,
-                                    multipliers[2 * tile + 1], lower);
-      multiply_add(sums[tile][0], upper[0], lower[0], upper[1], lower[1], first.x, first.y);
-      multiply_add(sums[tile][0], upper[2], lower[2], upper[3], lower[3], first.z, first.w);
-      if (has_second) {
-        multiply_add(sums[tile][1], upper[0], lower[0], upper[1], lower[1], second.x, second.y);
-        multiply_add(sums[tile][1], upper[2], lower[2], upper[3], lower[3], second.z, second.w);
-      }
-    }
+  } else {
+    multiply_units<Gemm, kFormat, kFormat == Format::kNvf4>(sums, lane_step, units, row_bits);
   }
 }
 
 // Adds the sums of the warps that share rows of B, in the order of the warps, and finishes D.
-template <class Gemm>
+template <class Gemm, Format kFormatB>
 __device__ __forceinline__ void store_swapped(const GemmParams& params,
                                               const float (&sums)[Gemm::kTilesN][2][4],
                                               float* shared, int warp_k, int warp_n,
@@ -303,7 +326,8 @@ __device__ __forceinline__ void store_swapped(const GemmParams& params,
     for (int i = 0; i < 8; ++i) {
       const int row = i / 4 * 8 + lane % 4 * 2 + i % 2;
       const int col = warp_n * Gemm::kWarpN + tile * 16 + i % 4 / 2 * 8 + lane / 4;
-      shared[(warp_k * Gemm::kMaxM + row) * pitch + col] = sums[tile][i / 4][i % 4];
+      shared[(warp_k * Gemm::kMaxM + row) * pitch + col] =
+          sums[tile][i / 4][i % 4] * static_cast<float>(1 << kPlacedExponent<kFormatB>);
     }
   }
   __syncthreads();
@@ -370,7 +394,6 @@ __device__ __forceinline__ void multiply_swapped(const GemmParams& params, uint8
     const int slab_end = min(slab_begin + slab_steps, end);
     __syncthreads();
     fill_slab<Gemm, kA>(params, slab, row_bits, slab_begin, slab_end - slab_begin);
-    copy_async_wait<0>();
     __syncthreads();
 #pragma unroll 1
     for (; step < slab_end; step += stride) {
@@ -410,7 +433,8 @@ __global__ void __launch_bounds__(SwappedGemm<kA, kB>::kThreads, 2)
     multiply_swapped<Gemm, kA, kB, false>(params, shared, first_row, begin, end, warp_k, sums);
   }
   __syncthreads();
-  store_swapped<Gemm>(params, sums, reinterpret_cast<float*>(shared), warp_k, warp_n, first_col);
+  store_swapped<Gemm, kB>(params, sums, reinterpret_cast<float*>(shared), warp_k, warp_n,
+                          first_col);
 }
 
 }  // namespace MXGEMM_CUDA_ARCH
