@@ -170,12 +170,14 @@ __device__ __forceinline__ uint32_t place_e2m1(uint32_t codes) {
   return (codes << kSignShift & kSignBits) | (rest & 0x01C001C0u);
 }
 
-// A block scale times the power of two that place_e2m1() leaves, as a pair. An E8M0 scale may be
-// at most kLargestPlacedScale; an E4M3 scale may be any, but leaves the elements times
-// 2^-kPlacedExponent, since 448 * 2^126 is no bf16.
-constexpr uint32_t kLargestPlacedScale = 128;
-template <Format kFormat>
-constexpr int kPlacedExponent = kFormat == Format::kNvf4 ? 9 : 0;
+// A block scale times what undoes the power of two that place_e2m1() leaves, as a pair of one
+// factor. So that it fits bf16, the elements are left multiplied by 2^-kPlacedExponent: exactly,
+// since a product that is normal in fp32 loses nothing by as much (at most 14 significant bits,
+// 2^-149 the least bit). E4M3 scales may be any; E8M0 scales must lie between the two bounds, the
+// larger of which is 2^10.
+constexpr int kPlacedExponent = 9;
+constexpr uint32_t kLeastPlacedScale = 4;
+constexpr uint32_t kLargestPlacedScale = 137;
 
 template <Format kFormat>
 __device__ __forceinline__ uint32_t placed_scale_pair(uint32_t code) {
@@ -185,7 +187,7 @@ __device__ __forceinline__ uint32_t placed_scale_pair(uint32_t code) {
     bits = __float_as_uint(__uint_as_float((code & 0x7Fu) << 20) * 0x1p127f * 0x1p110f) >> 16;
     bits = (code & 0x7Fu) == internal::kE4m3Nan ? kBf16Nan & 0xFFFFu : bits;
   } else {
-    bits = (code + 126) << 7;
+    bits = (code + 126 - kPlacedExponent) << 7;
   }
   return bits | bits << 16;
 }

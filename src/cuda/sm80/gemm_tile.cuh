@@ -28,6 +28,7 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "cuda/sm80/tile_index.cuh"
 #include "cuda/sm80/tile_operand.cuh"
@@ -63,6 +64,7 @@ struct TileGemm {
                                       ScaledOperand<kA, kOrder, Tile::kM, kThreads, kWhole>>;
   using OperandB = ScaledOperand<kB, kOrder, Tile::kN, kThreads, kWhole>;
   static constexpr int kSharedBytes = OperandA::kSharedBytes + OperandB::kSharedBytes;
+  static constexpr int kUnits = OperandA::kUnits + OperandB::kUnits;
   static constexpr int kPendingLoads = OperandA::kPendingLoads < OperandB::kPendingLoads
                                            ? OperandA::kPendingLoads
                                            : OperandB::kPendingLoads;
@@ -163,7 +165,7 @@ struct LaneOffsets {
   uint32_t tiles_b;
   uint32_t a;
   uint32_t b;
-  uint32_t zero;  // for pace()
+  uint32_t zero;  // for expand_before_row()
 };
 
 template <class Gemm>
@@ -176,11 +178,52 @@ __device__ __forceinline__ LaneOffsets lane_offsets(const uint8_t* shared, int w
           tile_offset(row_a, lane / 16), tile_offset(row_b, matrix % 2), blockDim.z - 1};
 }
 
-// Makes the multiplications with fragment `a` wait for `done`. The assembler otherwise issues all
-// mma of a step first and leaves most of the expansion to the end, where the tensor cores idle.
-// `zero` is 0, which it cannot know.
-__device__ __forceinline__ void pace(uint32_t (&a)[4], uint32_t done, uint32_t zero) {
-  a[0] |= done & zero;
+// The mma of a step are eight rows, of the second half of the step before and of the first half of
+// this one. Before which of them unit `unit` of the next step is expanded; the operands' units are
+// counted through, B's first.
+template <class Gemm>
+constexpr int row_of_unit(int unit) {
+  return 1 + unit * 6 / Gemm::kUnits;
+}
+
+// The assembler would issue all mma first and leave most of the expansion to the end of a step,
+// where the tensor cores idle. So a row of mma waits for the unit that was begun so many rows
+// earlier.
+constexpr int kPaceLag = 2;
+
+template <class Gemm, int kUnit>
+__device__ __forceinline__ uint32_t expand_unit(typename Gemm::OperandA& a,
+                                                typename Gemm::OperandB& b, int tile) {
+  if constexpr (kUnit < Gemm::OperandB::kUnits) {
+    return b.template expand_unit<kUnit>(tile);
+  } else {
+    return a.template expand_unit<kUnit - Gemm::OperandB::kUnits>(tile);
+  }
+}
+
+// `zero` is 0, which the compiler cannot know.
+template <class Gemm, int kRow, int kUnit>
+__device__ __forceinline__ void expand_before_row(typename Gemm::OperandA& a,
+                                                  typename Gemm::OperandB& b, int tile,
+                                                  uint32_t (&fragment)[4],
+                                                  uint32_t (&done)[Gemm::kUnits], uint32_t zero) {
+  if constexpr (row_of_unit<Gemm>(kUnit) == kRow) {
+    done[kUnit] = expand_unit<Gemm, kUnit>(a, b, tile);
+  }
+  if constexpr (row_of_unit<Gemm>(kUnit) + kPaceLag == kRow) {
+    fragment[0] |= done[kUnit] & zero;
+  }
+}
+
+template <class Gemm, int kRow, int... kUnits>
+__device__ __forceinline__ void do_row(typename Gemm::OperandA& a, typename Gemm::OperandB& b,
+                                       int tile, uint32_t (&fragment)[4],
+                                       const uint32_t (&fragments_b)[Gemm::kTilesN / 2][4],
+                                       float (&sums)[Gemm::kTilesN][4],
+                                       uint32_t (&done)[Gemm::kUnits], uint32_t zero,
+                                       std::integer_sequence<int, kUnits...>) {
+  (expand_before_row<Gemm, kRow, kUnits>(a, b, tile, fragment, done, zero), ...);
+  multiply_row<Gemm>(sums, fragment, fragments_b);
 }
 
 // Step i of K, kInFour = i % 4, of `steps`.
@@ -189,44 +232,37 @@ __device__ __forceinline__ void do_step(int i, int steps, const LaneOffsets& lan
                                         typename Gemm::OperandA& a, typename Gemm::OperandB& b,
                                         Fragments<Gemm>& low, Fragments<Gemm>& high,
                                         float (&sums)[4][Gemm::kTilesN][4]) {
-  using OperandA = typename Gemm::OperandA;
-  using OperandB = typename Gemm::OperandB;
   constexpr int kOther = (kInFour + 1) % 2;
-  constexpr uint32_t kTileA = OperandA::tile_of(kInFour) * OperandA::kTileBytes;
-  constexpr uint32_t kTileB = OperandB::tile_of(kInFour) * OperandB::kTileBytes;
+  constexpr uint32_t kTileA = Gemm::OperandA::tile_of(kInFour) * Gemm::OperandA::kTileBytes;
+  constexpr uint32_t kTileB = Gemm::OperandB::tile_of(kInFour) * Gemm::OperandB::kTileBytes;
+  constexpr std::make_integer_sequence<int, Gemm::kUnits> kUnits;
+  uint32_t done[Gemm::kUnits];
 
   load_fragments<Gemm, 0>(low, lane.tiles_a + kTileA, lane.tiles_b + kTileB, lane.a, lane.b);
   // After the last step: bytes that nobody will read.
   b.template fetch<(kInFour + 1) % 4>(i + 1);
   a.template fetch<(kInFour + 1) % 4>(i + 1);
-  multiply_row<Gemm>(sums[0], high.a[0], high.b);
+  do_row<Gemm, 0>(a, b, kOther, high.a[0], high.b, sums[0], done, lane.zero, kUnits);
   a.template load<kInFour>(i, steps);
   b.template load<kInFour>(i, steps);
   copy_async_commit();
-
-  uint32_t done = b.template expand_unit<0>(kOther);
-  multiply_row<Gemm>(sums[1], high.a[1], high.b);
-  pace(high.a[2], done, lane.zero);
-  done = b.template expand_unit<1>(kOther);
-  multiply_row<Gemm>(sums[2], high.a[2], high.b);
-  pace(high.a[3], done, lane.zero);
-  done = b.template expand_unit<2>(kOther);
-  multiply_row<Gemm>(sums[3], high.a[3], high.b);
-  pace(low.a[0], done, lane.zero);
+  do_row<Gemm, 1>(a, b, kOther, high.a[1], high.b, sums[1], done, lane.zero, kUnits);
+  do_row<Gemm, 2>(a, b, kOther, high.a[2], high.b, sums[2], done, lane.zero, kUnits);
+  do_row<Gemm, 3>(a, b, kOther, high.a[3], high.b, sums[3], done, lane.zero, kUnits);
 
   load_fragments<Gemm, 1>(high, lane.tiles_a + kTileA, lane.tiles_b + kTileB, lane.a, lane.b);
-  done = b.template expand_unit<3>(kOther);
-  multiply_row<Gemm>(sums[0], low.a[0], low.b);
-  pace(low.a[1], done, lane.zero);
-  done = a.template expand_unit<0>(kOther);
-  multiply_row<Gemm>(sums[1], low.a[1], low.b);
-  pace(low.a[2], done, lane.zero);
-  done = a.template expand_unit<1>(kOther);
-  multiply_row<Gemm>(sums[2], low.a[2], low.b);
-  pace(low.a[3], done, lane.zero);
-  multiply_row<Gemm>(sums[3], low.a[3], low.b);
+  do_row<Gemm, 4>(a, b, kOther, low.a[0], low.b, sums[0], done, lane.zero, kUnits);
+  do_row<Gemm, 5>(a, b, kOther, low.a[1], low.b, sums[1], done, lane.zero, kUnits);
+  do_row<Gemm, 6>(a, b, kOther, low.a[2], low.b, sums[2], done, lane.zero, kUnits);
+  do_row<Gemm, 7>(a, b, kOther, low.a[3], low.b, sums[3], done, lane.zero, kUnits);
   copy_async_wait<Gemm::kPendingLoads>();
   __syncthreads();
+}
+
+template <class Gemm, int... kUnits>
+__device__ __forceinline__ void expand_all(typename Gemm::OperandA& a, typename Gemm::OperandB& b,
+                                           std::integer_sequence<int, kUnits...>) {
+  (expand_unit<Gemm, kUnits>(a, b, 0), ...);
 }
 
 template <class Gemm>
@@ -250,12 +286,7 @@ __device__ __forceinline__ void multiply_tile(const GemmParams& params, int64_t 
   __syncthreads();
   a.template fetch<0>(0);
   b.template fetch<0>(0);
-  a.template expand_unit<0>(0);
-  a.template expand_unit<1>(0);
-  b.template expand_unit<0>(0);
-  b.template expand_unit<1>(0);
-  b.template expand_unit<2>(0);
-  b.template expand_unit<3>(0);
+  expand_all<Gemm>(a, b, std::make_integer_sequence<int, Gemm::kUnits>());
   copy_async_wait<0>();
   __syncthreads();
 

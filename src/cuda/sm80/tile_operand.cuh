@@ -95,6 +95,7 @@ class ScaledOperand {
   // Elements of a tile that one thread expands: a row, or half of one.
   static constexpr int kElements = kRows * kTileK / kThreads;
   static_assert(kElements == 32 || kElements == 16);
+  static constexpr int kUnits = kElements / kUnitElements;
   static constexpr int kTileBytes = kRows * kTileRowBytes;
   static constexpr int kStages = 2;  // raw stages as well as tiles: one is read, one written
   static constexpr int kSharedBytes = 2 * kStages * kTileBytes;
@@ -233,6 +234,7 @@ class ScaledOperand {
 template <int kRows, int kThreads, bool kWhole>
 class PlainOperand {
  public:
+  static constexpr int kUnits = 0;
   static constexpr int kTileBytes = kRows * kTileRowBytes;
   static constexpr int kStages = 4;
   static constexpr int kSharedBytes = kStages * kTileBytes;
@@ -257,10 +259,6 @@ class PlainOperand {
 
   template <int kInFour>
   __device__ __forceinline__ void fetch(int) {}
-  template <int kUnit>
-  __device__ __forceinline__ uint32_t expand_unit(int) {
-    return 0;
-  }
   __device__ __forceinline__ static constexpr int tile_of(int in_four) { return in_four; }
 
  private:
