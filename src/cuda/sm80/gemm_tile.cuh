@@ -63,7 +63,8 @@ struct TileGemm {
   using OperandA = std::conditional_t<kA == Format::kBf16, PlainOperand<Tile::kM, kThreads, kWhole>,
                                       ScaledOperand<kA, kOrder, Tile::kM, kThreads, kWhole>>;
   using OperandB = ScaledOperand<kB, kOrder, Tile::kN, kThreads, kWhole>;
-  static constexpr int kSharedBytes = OperandA::kSharedBytes + OperandB::kSharedBytes;
+  static constexpr int kBarrierOffset = OperandA::kSharedBytes + OperandB::kSharedBytes;
+  static constexpr int kSharedBytes = kBarrierOffset + 16;
   static constexpr int kUnits = OperandA::kUnits + OperandB::kUnits;
   static constexpr int kPendingLoads = OperandA::kPendingLoads < OperandB::kPendingLoads
                                            ? OperandA::kPendingLoads
@@ -166,6 +167,8 @@ struct LaneOffsets {
   uint32_t a;
   uint32_t b;
   uint32_t zero;  // for expand_before_row()
+  uint32_t barrier;
+  bool is_first;  // of its warp
 };
 
 template <class Gemm>
@@ -174,8 +177,13 @@ __device__ __forceinline__ LaneOffsets lane_offsets(const uint8_t* shared, int w
   const int matrix = lane / 8;
   const int row_a = warp_m * Gemm::kWarpM + lane % 16;
   const int row_b = warp_n * Gemm::kWarpN + lane % 8 / 2 * 8 + matrix / 2 * 2 + lane % 2;
-  return {shared_address(shared), shared_address(shared + Gemm::OperandA::kSharedBytes),
-          tile_offset(row_a, lane / 16), tile_offset(row_b, matrix % 2), blockDim.z - 1};
+  return {shared_address(shared),
+          shared_address(shared + Gemm::OperandA::kSharedBytes),
+          tile_offset(row_a, lane / 16),
+          tile_offset(row_b, matrix % 2),
+          blockDim.z - 1,
+          shared_address(shared + Gemm::kBarrierOffset),
+          lane == 0};
 }
 
 // The mma of a step are eight rows, of the second half of the step before and of the first half of
@@ -183,13 +191,13 @@ __device__ __forceinline__ LaneOffsets lane_offsets(const uint8_t* shared, int w
 // counted through, B's first.
 template <class Gemm>
 constexpr int row_of_unit(int unit) {
-  return 1 + unit * 6 / Gemm::kUnits;
+  return 1 + unit * 5 / Gemm::kUnits;
 }
 
 // The assembler would issue all mma first and leave most of the expansion to the end of a step,
 // where the tensor cores idle. So a row of mma waits for the unit that was begun so many rows
 // earlier.
-constexpr int kPaceLag = 2;
+constexpr int kPaceLag = 9;
 
 template <class Gemm, int kUnit>
 __device__ __forceinline__ uint32_t expand_unit(typename Gemm::OperandA& a,
@@ -238,11 +246,12 @@ __device__ __forceinline__ void do_step(int i, int steps, const LaneOffsets& lan
   constexpr std::make_integer_sequence<int, Gemm::kUnits> kUnits;
   uint32_t done[Gemm::kUnits];
 
+  do_row<Gemm, 0>(a, b, kOther, high.a[0], high.b, sums[0], done, lane.zero, kUnits);
+  wait_for_barrier(lane.barrier, kInFour % 2);
   load_fragments<Gemm, 0>(low, lane.tiles_a + kTileA, lane.tiles_b + kTileB, lane.a, lane.b);
   // After the last step: bytes that nobody will read.
   b.template fetch<(kInFour + 1) % 4>(i + 1);
   a.template fetch<(kInFour + 1) % 4>(i + 1);
-  do_row<Gemm, 0>(a, b, kOther, high.a[0], high.b, sums[0], done, lane.zero, kUnits);
   a.template load<kInFour>(i, steps);
   b.template load<kInFour>(i, steps);
   copy_async_commit();
@@ -253,10 +262,15 @@ __device__ __forceinline__ void do_step(int i, int steps, const LaneOffsets& lan
   load_fragments<Gemm, 1>(high, lane.tiles_a + kTileA, lane.tiles_b + kTileB, lane.a, lane.b);
   do_row<Gemm, 4>(a, b, kOther, low.a[0], low.b, sums[0], done, lane.zero, kUnits);
   do_row<Gemm, 5>(a, b, kOther, low.a[1], low.b, sums[1], done, lane.zero, kUnits);
+  // Everything of this step is read and the next one's tile written; two more rows of mma, and one
+  // of the next step, hide how far the warps are apart.
+  copy_async_wait<Gemm::kPendingLoads>();
+  __syncwarp();
+  if (lane.is_first) {
+    arrive_at_barrier(lane.barrier);
+  }
   do_row<Gemm, 6>(a, b, kOther, low.a[2], low.b, sums[2], done, lane.zero, kUnits);
   do_row<Gemm, 7>(a, b, kOther, low.a[3], low.b, sums[3], done, lane.zero, kUnits);
-  copy_async_wait<Gemm::kPendingLoads>();
-  __syncthreads();
 }
 
 template <class Gemm, int... kUnits>
@@ -276,6 +290,9 @@ __device__ __forceinline__ void multiply_tile(const GemmParams& params, int64_t 
   Fragments<Gemm> low;
   Fragments<Gemm> high = {};  // the first step multiplies zeros in place of a step before
 
+  if (threadIdx.x == 0) {
+    init_barrier(lane.barrier, Gemm::kThreads / 32);
+  }
   a.load_first(steps);
   b.load_first(steps);
   copy_async_commit();
@@ -288,7 +305,10 @@ __device__ __forceinline__ void multiply_tile(const GemmParams& params, int64_t 
   b.template fetch<0>(0);
   expand_all<Gemm>(a, b, std::make_integer_sequence<int, Gemm::kUnits>());
   copy_async_wait<0>();
-  __syncthreads();
+  __syncwarp();
+  if (lane.is_first) {
+    arrive_at_barrier(lane.barrier);
+  }
 
   // Four steps a turn: a quad of scales, and what depends on the parity of a step is constant.
 #pragma unroll 1
@@ -312,6 +332,7 @@ __device__ __forceinline__ void multiply_tile(const GemmParams& params, int64_t 
     multiply_row<Gemm>(sums[i], high.a[i], high.b);
   }
   copy_async_wait<0>();
+  __syncthreads();
 }
 
 template <Format kA, Format kB, class Tile>
