@@ -32,6 +32,7 @@ using internal::Format;
 // Which two of eight consecutive elements share word i.
 enum class PairOrder {
   kNatural,  // 2i, 2i + 1: what bf16 in memory looks like
+  kStride4,  // i, i + 4: cheapest for E2M1 by shifts
   kStride2,  // 4 (i / 2) + i % 2, that + 2: cheapest for E4M3
 };
 
@@ -163,17 +164,59 @@ __device__ __forceinline__ void expand(const uint32_t* codes, const Multiplier<k
   }
 }
 
+template <int kSignShift, int kRestShift>
+__device__ __forceinline__ uint32_t place_e2m1(uint32_t codes) {
+  const uint32_t rest = kRestShift >= 0 ? codes << (kRestShift & 31) : codes >> (-kRestShift & 31);
+  return (codes << kSignShift & kSignBits) | (rest & 0x01C001C0u);
+}
+
+// A block scale times what undoes the power of two that place_e2m1() leaves, as a pair of one
+// factor. So that it fits bf16, the elements are left multiplied by 2^-kPlacedExponent: exactly,
+// since a product that is normal in fp32 loses nothing by as much (at most 14 significant bits,
+// 2^-149 the least bit). E4M3 scales may be any; E8M0 scales must lie between the two bounds, the
+// larger of which is 2^10.
+constexpr int kPlacedExponent = 9;
+constexpr uint32_t kLeastPlacedScale = 4;
+constexpr uint32_t kLargestPlacedScale = 137;
+
+template <Format kFormat>
+__device__ __forceinline__ uint32_t placed_scale_pair(uint32_t code) {
+  uint32_t bits;
+  if constexpr (kFormat == Format::kNvf4) {
+    // value * 2^-120 as fp32, then * 2^(120 + 126 - 9) in two steps, since 2^237 is no fp32.
+    bits = __float_as_uint(__uint_as_float((code & 0x7Fu) << 20) * 0x1p127f * 0x1p110f) >> 16;
+    bits = (code & 0x7Fu) == internal::kE4m3Nan ? kBf16Nan & 0xFFFFu : bits;
+  } else {
+    bits = (code + 126 - kPlacedExponent) << 7;
+  }
+  return bits | bits << 16;
+}
+
+// Eight E2M1 codes -> four pairs in order kStride4, times a placed_scale_pair().
+__device__ __forceinline__ void expand_placed(uint32_t codes, uint32_t pair, uint32_t (&out)[4]) {
+  out[0] = multiply_bf16x2(place_e2m1<12, 6>(codes), pair);
+  out[1] = multiply_bf16x2(place_e2m1<8, 2>(codes), pair);
+  out[2] = multiply_bf16x2(place_e2m1<4, -2>(codes), pair);
+  out[3] = multiply_bf16x2(place_e2m1<0, -6>(codes), pair);
+}
+
 // Eight bf16 in natural order -> kOrder.
 template <PairOrder kOrder>
 __device__ __forceinline__ void reorder(const uint32_t (&natural)[4], uint32_t (&out)[4]) {
+  constexpr uint32_t kLowHalves = 0x5410;
+  constexpr uint32_t kHighHalves = 0x7632;
+  if constexpr (kOrder == PairOrder::kNatural) {
 #pragma unroll
-  for (int i = 0; i < 4; i += 2) {
-    if constexpr (kOrder == PairOrder::kStride2) {
-      out[i] = permute_bytes(natural[i], natural[i + 1], 0x5410);
-      out[i + 1] = permute_bytes(natural[i], natural[i + 1], 0x7632);
-    } else {
+    for (int i = 0; i < 4; ++i) {
       out[i] = natural[i];
-      out[i + 1] = natural[i + 1];
+    }
+  } else {
+    constexpr int kPartner = kOrder == PairOrder::kStride4 ? 2 : 1;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int first = kOrder == PairOrder::kStride4 ? i : 2 * i;
+      out[2 * i] = permute_bytes(natural[first], natural[first + kPartner], kLowHalves);
+      out[2 * i + 1] = permute_bytes(natural[first], natural[first + kPartner], kHighHalves);
     }
   }
 }

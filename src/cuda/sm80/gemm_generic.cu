@@ -165,6 +165,7 @@ struct GenericKernel {
                                          kGenericThreads,
                                          sizeof(GenericShared),
                                          1,
+                                         1,
                                          0,
                                          0};
 

@@ -7,7 +7,7 @@ inline namespace MXGEMM_CUDA_ARCH {
 namespace {
 
 constexpr char kSwapped[] = "gemm_mxf4_mxf4_any_16x32x128_s3_swapped";
-constexpr char kFlat[] = "gemm_mxf4_mxf4_any_64x128x32_s8";
+constexpr char kFlat[] = "gemm_mxf4_mxf4_any_64x128x32_s4";
 constexpr char kLarge[] = "gemm_mxf4_mxf4_any_128x256x32_s4";
 
 }  // namespace

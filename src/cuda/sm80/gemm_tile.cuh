@@ -5,30 +5,30 @@
 //        K                    K                      N
 //    +-------+            +-------+            +-----------+
 //  M | A  T  |          N | B  T  |          M | D         |     T: the CTA's tile of K, 32 wide,
-//    | kM x K|            | kN x K|            |  kM x kN  |        in kStages steps of cp.async
+//    | kM x K|            | kN x K|            |  kM x kN  |        one step
 //    +-------+            +-------+            +-----------+
 //
 // Why expand in shared memory: each element is then expanded once per CTA, not once per warp that
-// multiplies with it. At 128 x 256 a thread expands 48 elements for 64 mma; that is some 170
-// instructions beside the 64, and the tensor cores stay the limit. Expanding in registers instead
-// would be 128 elements for the same 64 mma.
+// multiplies with it. At 128 x 256 a thread expands 48 elements for 64 mma, some 100 instructions
+// beside the 64, and the tensor cores stay the limit. Expanding in registers instead would be 128
+// elements for the same 64 mma.
 //
 // One step of K, between two barriers, in every warp alike (no roles):
 //   read the fragments of k 0…15; multiply those of k 16…31 of the step before
 //   read the fragments of k 16…31; multiply those of k 0…15
-//   meanwhile expand the next step's elements, which cp.async has brought, into the other tile, and
-//   start the copies of the step kStages - 1 ahead
+//   meanwhile expand the next step's elements into the other tile, and start the copies of steps to
+//   come (tile_operand.cuh)
 //
 // Which row of B is which column of an mma is free: thread t of a row of lanes gets columns 8t …
 // 8t+7 of each 32, so that it can store 16 bytes of D at once.
 //
-// Shared memory (bytes): tiles of bf16, 2 (scaled operand) or kStages (bf16) x rows x 64; raw ring,
-// kStages x rows x 16 (4 bits) or 32 (8 bits). At most 96 KiB: one CTA of 128 x 256 fits 8.6, 8.9
-// and 12.x, too. Any M, N, K, pitch and address: copies are masked and fall to 4-byte or byte
-// copies.
+// Shared memory: 64 bytes a row for each of two tiles and two raw stages (scaled operand) or for
+// each of four tiles (bf16): 96 KiB at 128 x 256, which fits 8.6, 8.9 and 12.x, too. Any M, N, K,
+// pitch and address: copies are masked and fall to 4-byte or byte copies.
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "cuda/sm80/tile_index.cuh"
 #include "cuda/sm80/tile_operand.cuh"
@@ -41,33 +41,34 @@ struct LargeTile {
   static constexpr int kN = 256;
   static constexpr int kWarpsM = 2;  // 64 x 64 per warp: 128 accumulators, 32 fragment words a k16
   static constexpr int kWarpsN = 4;
-  static constexpr int kStages = 4;
   static constexpr int kMinCtas = 1;  // the accumulators leave no room for a second CTA
 };
 
 // For few rows: all warps share the 64 rows of A, so that every element of B is still expanded
-// once; three CTAs fit an SM, and more stages hide memory, which is the limit there.
+// once.
 struct FlatTile {
   static constexpr int kM = 64;
   static constexpr int kN = 128;
   static constexpr int kWarpsM = 1;
   static constexpr int kWarpsN = 4;
-  static constexpr int kStages = 8;
   static constexpr int kMinCtas = 3;
 };
 
 template <Format kA, Format kB, class Tile, bool kWhole>
 struct TileGemm {
   static constexpr int kThreads = Tile::kWarpsM * Tile::kWarpsN * 32;
-  static constexpr int kStages = Tile::kStages;
   // Cheapest for two operands of E4M3; what bf16 and E2M1 come in for all others.
   static constexpr PairOrder kOrder =
       kA == kB && !ElementTraits<kB>::kIsE2m1 ? PairOrder::kStride2 : PairOrder::kNatural;
-  using OperandA =
-      std::conditional_t<kA == Format::kBf16, PlainOperand<Tile::kM, kThreads, kStages, kWhole>,
-                         ScaledOperand<kA, kOrder, Tile::kM, kThreads, kStages, kWhole>>;
-  using OperandB = ScaledOperand<kB, kOrder, Tile::kN, kThreads, kStages, kWhole>;
-  static constexpr int kSharedBytes = OperandA::kSharedBytes + OperandB::kSharedBytes;
+  using OperandA = std::conditional_t<kA == Format::kBf16, PlainOperand<Tile::kM, kThreads, kWhole>,
+                                      ScaledOperand<kA, kOrder, Tile::kM, kThreads, kWhole>>;
+  using OperandB = ScaledOperand<kB, kOrder, Tile::kN, kThreads, kWhole>;
+  static constexpr int kBarrierOffset = OperandA::kSharedBytes + OperandB::kSharedBytes;
+  static constexpr int kSharedBytes = kBarrierOffset + 16;
+  static constexpr int kUnits = OperandA::kUnits + OperandB::kUnits;
+  static constexpr int kPendingLoads = OperandA::kPendingLoads < OperandB::kPendingLoads
+                                           ? OperandA::kPendingLoads
+                                           : OperandB::kPendingLoads;
   static constexpr int kWarpM = Tile::kM / Tile::kWarpsM;
   static constexpr int kWarpN = Tile::kN / Tile::kWarpsN;
   static constexpr int kTilesM = kWarpM / 16;  // mma tiles of a warp
@@ -165,6 +166,9 @@ struct LaneOffsets {
   uint32_t tiles_b;
   uint32_t a;
   uint32_t b;
+  uint32_t zero;  // for expand_before_row()
+  uint32_t barrier;
+  bool is_first;  // of its warp
 };
 
 template <class Gemm>
@@ -173,8 +177,61 @@ __device__ __forceinline__ LaneOffsets lane_offsets(const uint8_t* shared, int w
   const int matrix = lane / 8;
   const int row_a = warp_m * Gemm::kWarpM + lane % 16;
   const int row_b = warp_n * Gemm::kWarpN + lane % 8 / 2 * 8 + matrix / 2 * 2 + lane % 2;
-  return {shared_address(shared), shared_address(shared + Gemm::OperandA::kSharedBytes),
-          tile_offset(row_a, lane / 16), tile_offset(row_b, matrix % 2)};
+  return {shared_address(shared),
+          shared_address(shared + Gemm::OperandA::kSharedBytes),
+          tile_offset(row_a, lane / 16),
+          tile_offset(row_b, matrix % 2),
+          blockDim.z - 1,
+          shared_address(shared + Gemm::kBarrierOffset),
+          lane == 0};
+}
+
+// The mma of a step are eight rows, of the second half of the step before and of the first half of
+// this one. Before which of them unit `unit` of the next step is expanded; the operands' units are
+// counted through, B's first.
+template <class Gemm>
+constexpr int row_of_unit(int unit) {
+  return 1 + unit * 5 / Gemm::kUnits;
+}
+
+// The assembler would issue all mma first and leave most of the expansion to the end of a step,
+// where the tensor cores idle. So a row of mma waits for the unit that was begun so many rows
+// earlier.
+constexpr int kPaceLag = 9;
+
+template <class Gemm, int kUnit>
+__device__ __forceinline__ uint32_t expand_unit(typename Gemm::OperandA& a,
+                                                typename Gemm::OperandB& b, int tile) {
+  if constexpr (kUnit < Gemm::OperandB::kUnits) {
+    return b.template expand_unit<kUnit>(tile);
+  } else {
+    return a.template expand_unit<kUnit - Gemm::OperandB::kUnits>(tile);
+  }
+}
+
+// `zero` is 0, which the compiler cannot know.
+template <class Gemm, int kRow, int kUnit>
+__device__ __forceinline__ void expand_before_row(typename Gemm::OperandA& a,
+                                                  typename Gemm::OperandB& b, int tile,
+                                                  uint32_t (&fragment)[4],
+                                                  uint32_t (&done)[Gemm::kUnits], uint32_t zero) {
+  if constexpr (row_of_unit<Gemm>(kUnit) == kRow) {
+    done[kUnit] = expand_unit<Gemm, kUnit>(a, b, tile);
+  }
+  if constexpr (row_of_unit<Gemm>(kUnit) + kPaceLag == kRow) {
+    fragment[0] |= done[kUnit] & zero;
+  }
+}
+
+template <class Gemm, int kRow, int... kUnits>
+__device__ __forceinline__ void do_row(typename Gemm::OperandA& a, typename Gemm::OperandB& b,
+                                       int tile, uint32_t (&fragment)[4],
+                                       const uint32_t (&fragments_b)[Gemm::kTilesN / 2][4],
+                                       float (&sums)[Gemm::kTilesN][4],
+                                       uint32_t (&done)[Gemm::kUnits], uint32_t zero,
+                                       std::integer_sequence<int, kUnits...>) {
+  (expand_before_row<Gemm, kRow, kUnits>(a, b, tile, fragment, done, zero), ...);
+  multiply_row<Gemm>(sums, fragment, fragments_b);
 }
 
 // Step i of K, kInFour = i % 4, of `steps`.
@@ -183,43 +240,43 @@ __device__ __forceinline__ void do_step(int i, int steps, const LaneOffsets& lan
                                         typename Gemm::OperandA& a, typename Gemm::OperandB& b,
                                         Fragments<Gemm>& low, Fragments<Gemm>& high,
                                         float (&sums)[4][Gemm::kTilesN][4]) {
-  using OperandA = typename Gemm::OperandA;
-  using OperandB = typename Gemm::OperandB;
-  // kStages is a multiple of 4: with four stages, slots are constants.
-  const int four = Gemm::kStages == 4 ? 0 : i % Gemm::kStages - kInFour;
-  const int slot = four + kInFour;
-  const int next = kInFour == 3 ? (four + 4) % Gemm::kStages : slot + 1;
-  const int free_slot = kInFour == 0 ? (four + Gemm::kStages - 1) % Gemm::kStages : slot - 1;
   constexpr int kOther = (kInFour + 1) % 2;
-  const uint32_t tile_a = lane.tiles_a + OperandA::tile_of(kInFour, slot) * OperandA::kTileBytes;
-  const uint32_t tile_b = lane.tiles_b + OperandB::tile_of(kInFour, slot) * OperandB::kTileBytes;
+  constexpr uint32_t kTileA = Gemm::OperandA::tile_of(kInFour) * Gemm::OperandA::kTileBytes;
+  constexpr uint32_t kTileB = Gemm::OperandB::tile_of(kInFour) * Gemm::OperandB::kTileBytes;
+  constexpr std::make_integer_sequence<int, Gemm::kUnits> kUnits;
+  uint32_t done[Gemm::kUnits];
 
-  load_fragments<Gemm, 0>(low, tile_a, tile_b, lane.a, lane.b);
-  copy_async_wait<Gemm::kStages - 3>();  // step i + 1 is there
-  b.template fetch<(kInFour + 1) % 4>(next);
-  a.template fetch<(kInFour + 1) % 4>(next);
-  multiply_row<Gemm>(sums[0], high.a[0], high.b);
-  const bool exists = i + Gemm::kStages - 1 < steps;
-  a.load(free_slot, exists);
-  b.load(free_slot, exists);
+  do_row<Gemm, 0>(a, b, kOther, high.a[0], high.b, sums[0], done, lane.zero, kUnits);
+  wait_for_barrier(lane.barrier, kInFour % 2);
+  load_fragments<Gemm, 0>(low, lane.tiles_a + kTileA, lane.tiles_b + kTileB, lane.a, lane.b);
+  // After the last step: bytes that nobody will read.
+  b.template fetch<(kInFour + 1) % 4>(i + 1);
+  a.template fetch<(kInFour + 1) % 4>(i + 1);
+  a.template load<kInFour>(i, steps);
+  b.template load<kInFour>(i, steps);
   copy_async_commit();
+  do_row<Gemm, 1>(a, b, kOther, high.a[1], high.b, sums[1], done, lane.zero, kUnits);
+  do_row<Gemm, 2>(a, b, kOther, high.a[2], high.b, sums[2], done, lane.zero, kUnits);
+  do_row<Gemm, 3>(a, b, kOther, high.a[3], high.b, sums[3], done, lane.zero, kUnits);
 
-  b.template expand_unit<0>(kOther);
-  multiply_row<Gemm>(sums[1], high.a[1], high.b);
-  b.template expand_unit<1>(kOther);
-  multiply_row<Gemm>(sums[2], high.a[2], high.b);
-  b.template expand_unit<2>(kOther);
-  multiply_row<Gemm>(sums[3], high.a[3], high.b);
+  load_fragments<Gemm, 1>(high, lane.tiles_a + kTileA, lane.tiles_b + kTileB, lane.a, lane.b);
+  do_row<Gemm, 4>(a, b, kOther, low.a[0], low.b, sums[0], done, lane.zero, kUnits);
+  do_row<Gemm, 5>(a, b, kOther, low.a[1], low.b, sums[1], done, lane.zero, kUnits);
+  // Everything of this step is read and the next one's tile written; two more rows of mma, and one
+  // of the next step, hide how far the warps are apart.
+  copy_async_wait<Gemm::kPendingLoads>();
+  __syncwarp();
+  if (lane.is_first) {
+    arrive_at_barrier(lane.barrier);
+  }
+  do_row<Gemm, 6>(a, b, kOther, low.a[2], low.b, sums[2], done, lane.zero, kUnits);
+  do_row<Gemm, 7>(a, b, kOther, low.a[3], low.b, sums[3], done, lane.zero, kUnits);
+}
 
-  load_fragments<Gemm, 1>(high, tile_a, tile_b, lane.a, lane.b);
-  multiply_row<Gemm>(sums[0], low.a[0], low.b);
-  b.template expand_unit<3>(kOther);
-  multiply_row<Gemm>(sums[1], low.a[1], low.b);
-  a.template expand_unit<0>(kOther);
-  multiply_row<Gemm>(sums[2], low.a[2], low.b);
-  a.template expand_unit<1>(kOther);
-  multiply_row<Gemm>(sums[3], low.a[3], low.b);
-  __syncthreads();
+template <class Gemm, int... kUnits>
+__device__ __forceinline__ void expand_all(typename Gemm::OperandA& a, typename Gemm::OperandB& b,
+                                           std::integer_sequence<int, kUnits...>) {
+  (expand_unit<Gemm, kUnits>(a, b, 0), ...);
 }
 
 template <class Gemm>
@@ -233,22 +290,25 @@ __device__ __forceinline__ void multiply_tile(const GemmParams& params, int64_t 
   Fragments<Gemm> low;
   Fragments<Gemm> high = {};  // the first step multiplies zeros in place of a step before
 
-#pragma unroll
-  for (int i = 0; i < Gemm::kStages - 1; ++i) {
-    a.load(i, i < steps);
-    b.load(i, i < steps);
-    copy_async_commit();
+  if (threadIdx.x == 0) {
+    init_barrier(lane.barrier, Gemm::kThreads / 32);
   }
-  copy_async_wait<Gemm::kStages - 2>();
+  a.load_first(steps);
+  b.load_first(steps);
+  copy_async_commit();
+  a.load_second(steps);
+  b.load_second(steps);
+  copy_async_commit();
+  copy_async_wait<1>();
+  __syncthreads();
   a.template fetch<0>(0);
   b.template fetch<0>(0);
-  a.template expand_unit<0>(0);
-  a.template expand_unit<1>(0);
-  b.template expand_unit<0>(0);
-  b.template expand_unit<1>(0);
-  b.template expand_unit<2>(0);
-  b.template expand_unit<3>(0);
-  __syncthreads();
+  expand_all<Gemm>(a, b, std::make_integer_sequence<int, Gemm::kUnits>());
+  copy_async_wait<0>();
+  __syncwarp();
+  if (lane.is_first) {
+    arrive_at_barrier(lane.barrier);
+  }
 
   // Four steps a turn: a quad of scales, and what depends on the parity of a step is constant.
 #pragma unroll 1
@@ -272,6 +332,7 @@ __device__ __forceinline__ void multiply_tile(const GemmParams& params, int64_t 
     multiply_row<Gemm>(sums[i], high.a[i], high.b);
   }
   copy_async_wait<0>();
+  __syncthreads();
 }
 
 template <Format kA, Format kB, class Tile>

@@ -22,6 +22,7 @@ struct KernelShape {
   int threads;
   int shared_bytes;
   int ctas_per_multiprocessor;
+  int split_steps;  // a split starts at a multiple of it, where a quad of scales does
   // Costs in steps of K, for weighing splits: what a CTA spends before and after its steps, and
   // what the second pass of a split GEMM takes. Estimates from the sizes of a tile; they decide
   // only between splits that are close.
@@ -37,7 +38,6 @@ struct LaunchPlan {
   int warps_along_n;  // swapped kernels
 };
 
-constexpr int kScaleQuadSteps = 4;  // a split starts where a quad of scales does, in every format
 constexpr int kMaxSplits = 32;
 
 inline int64_t ceil_div(int64_t a, int64_t b) {
@@ -58,7 +58,7 @@ inline int multiprocessors(int device) {
 
 // Chooses the parts of K so that the waves of CTAs take the least time: `steps` steps of which a
 // CTA does `steps_at_once` at the same time.
-inline void choose_splits(const KernelShape& shape, int device, int64_t steps, int steps_at_once,
+inline int64_t choose_splits(const KernelShape& shape, int device, int64_t steps, int steps_at_once,
                           LaunchPlan* plan) {
   const int64_t tiles = plan->tiles_m * plan->tiles_n;
   const int64_t slots =
@@ -66,7 +66,7 @@ inline void choose_splits(const KernelShape& shape, int device, int64_t steps, i
   int64_t best_cost = INT64_MAX;
   for (int splits = 1; splits <= kMaxSplits; ++splits) {
     const int64_t steps_per_split =
-        ceil_div(ceil_div(steps, splits), kScaleQuadSteps) * kScaleQuadSteps;
+        ceil_div(ceil_div(steps, splits), shape.split_steps) * shape.split_steps;
     const int64_t used = ceil_div(steps, steps_per_split);
     if (used < splits) {
       continue;  // the same as a smaller number
@@ -80,6 +80,7 @@ inline void choose_splits(const KernelShape& shape, int device, int64_t steps, i
       plan->steps_per_split = static_cast<int>(steps_per_split);
     }
   }
+  return best_cost;
 }
 
 }  // namespace MXGEMM_CUDA_ARCH

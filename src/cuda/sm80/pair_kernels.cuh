@@ -37,9 +37,16 @@ struct TileKernel : PairOf<kA, kB> {
   using Gemm = TileGemm<kA, kB, Tile, true>;
   // A CTA's start and end cost about as much as 16 steps: the pipeline fills, and a tile of D is
   // written. The second pass is a launch and 8 bytes a sum.
-  static constexpr KernelShape kShape = {
-      kName,          Tile::kM, Tile::kN, kTileK, Gemm::kThreads, Gemm::kSharedBytes,
-      Tile::kMinCtas, 16,       16};
+  static constexpr KernelShape kShape = {.name = kName,
+                                         .tile_m = Tile::kM,
+                                         .tile_n = Tile::kN,
+                                         .step_k = kTileK,
+                                         .threads = Gemm::kThreads,
+                                         .shared_bytes = Gemm::kSharedBytes,
+                                         .ctas_per_multiprocessor = Tile::kMinCtas,
+                                         .split_steps = 4,
+                                         .cta_overhead = 16,
+                                         .split_overhead = 16};
 
   static const void* function() { return reinterpret_cast<const void*>(tile_kernel<kA, kB, Tile>); }
   static int32_t rank(const mxgemm_gemm_desc& desc) {
@@ -57,8 +64,16 @@ struct SwappedKernel : PairOf<kA, kB> {
   using Gemm = SwappedGemm<kA, kB>;
   static_assert(Gemm::kMaxM == kSwappedMaxM);
   // Here a step of eight warps takes a microsecond or less; the second pass takes some three.
-  static constexpr KernelShape kShape = {
-      kName, Gemm::kMaxM, Gemm::kWarpN, Gemm::kStepK, Gemm::kThreads, Gemm::kSharedBytes, 2, 2, 3};
+  static constexpr KernelShape kShape = {.name = kName,
+                                         .tile_m = Gemm::kMaxM,
+                                         .tile_n = Gemm::kWarpN,
+                                         .step_k = Gemm::kStepK,
+                                         .threads = Gemm::kThreads,
+                                         .shared_bytes = Gemm::kSharedBytes,
+                                         .ctas_per_multiprocessor = 2,
+                                         .split_steps = 1,
+                                         .cta_overhead = 2,
+                                         .split_overhead = 3};
 
   static const void* function() { return reinterpret_cast<const void*>(swapped_kernel<kA, kB>); }
   static bool refuses(const mxgemm_gemm_desc& desc, mxgemm_message why) {
@@ -74,11 +89,20 @@ struct SwappedKernel : PairOf<kA, kB> {
     // Every CTA reads all of A's part of K: M / (8 * warps_along_n) of the bytes it reads of B. Few
     // rows therefore afford narrow CTAs whose warps share the work along K, and need no second
     // pass.
-    const int warps_along_n = desc.m <= 2 ? 1 : desc.m <= 4 ? 2 : 4;
-    LaunchPlan plan = {1, ceil_div(desc.n, int64_t{Gemm::kWarpN} * warps_along_n), 1, 0,
-                       warps_along_n};
-    choose_splits(kShape, desc.device_index, ceil_div(desc.k, Gemm::kStepK),
-                  Gemm::kWarps / warps_along_n, &plan);
+    constexpr int kWarpsAlongN[] = {1, 2, 3, 4, 6, 12};
+    LaunchPlan plan = {};
+    int64_t cost = INT64_MAX;
+    for (const int warps_along_n : kWarpsAlongN) {
+      LaunchPlan other = {1, ceil_div(desc.n, int64_t{Gemm::kWarpN} * warps_along_n), 1, 0,
+                          warps_along_n};
+      const int64_t other_cost =
+          choose_splits(kShape, desc.device_index, ceil_div(desc.k, Gemm::kStepK),
+                        Gemm::kWarps / warps_along_n, &other);
+      if (desc.m <= 2 * warps_along_n && other_cost < cost) {
+        cost = other_cost;
+        plan = other;
+      }
+    }
     return plan;
   }
 };
