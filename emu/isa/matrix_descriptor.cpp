@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emu/isa/matrix_descriptor.hpp"
+#include "isa/matrix_descriptor.hpp"
 
 #include <cstdio>
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "emu/isa/swizzle.hpp"
+#include "isa/swizzle.hpp"
 
 namespace emu {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "emu/isa/tensor_map.hpp"
+#include "isa/tensor_map.hpp"
 
 namespace emu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emu/isa/tensor_memory.hpp"
+#include "isa/tensor_memory.hpp"
 
 #include <algorithm>
 

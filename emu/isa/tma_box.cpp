@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emu/isa/tma_box.hpp"
+#include "isa/tma_box.hpp"
 
 #include <algorithm>
 #include <array>

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "emu/isa/swizzle.hpp"
-#include "emu/isa/tensor_map.hpp"
+#include "isa/swizzle.hpp"
+#include "isa/tensor_map.hpp"
 
 namespace emu {
 

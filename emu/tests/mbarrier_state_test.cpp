@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emu/isa/mbarrier_state.hpp"
+#include "isa/mbarrier_state.hpp"
 
 #include <gtest/gtest.h>
 
-#include "emu/isa/bulk_groups.hpp"
-#include "emu/isa/launch_control_response.hpp"
+#include "isa/bulk_groups.hpp"
+#include "isa/launch_control_response.hpp"
 
 namespace emu {
 namespace {

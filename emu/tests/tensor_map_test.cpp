@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emu/isa/tensor_map.hpp"
+#include "isa/tensor_map.hpp"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "emu/isa/tma_box.hpp"
+#include "isa/tma_box.hpp"
 
 namespace emu {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emu/isa/tensor_memory.hpp"
+#include "isa/tensor_memory.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <utility>
 
-#include "emu/isa/matrix_descriptor.hpp"
+#include "isa/matrix_descriptor.hpp"
 
 namespace emu {
 namespace {
