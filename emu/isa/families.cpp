@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "isa/families.hpp"
+
+#include "isa/decode.hpp"
+
+namespace emu {
+
+const OpcodeTable& opcode_table() {
+  static const OpcodeTable table = [] {
+    OpcodeTable built;
+    register_families(built);
+    return built;
+  }();
+  return table;
+}
+
+void register_families(OpcodeTable& table) {
+  // One line per family file.
+  (void)table;
+}
+
+}  // namespace emu
