@@ -143,6 +143,17 @@ MXGEMM_API mxgemm_status mxgemm_device_count(int32_t device_kind, int32_t* count
 MXGEMM_API mxgemm_status mxgemm_device_info_get(int32_t device_kind, int32_t device_index,
                                                 mxgemm_device_info* info);
 
+/* What the arithmetic of a kernel is allowed beyond what holds for every other (docs/formats.md):
+ * bits of mxgemm_kernel_info.allowances. */
+enum {
+  /* Block-scaled instructions on two FP4 operands: a group of 16 products that are all 0 counts in
+   * the error bound with the product of its two scales. */
+  MXGEMM_ALLOW_ZERO_GROUPS = 1u << 0,
+  /* Operands are expanded to bf16: beyond certain scales (3 to 246 for E4M3, 10 to 239 for E5M2, 0
+   * to 252 for E2M1) a product may be flushed to 0 or clamped to the largest finite value. */
+  MXGEMM_ALLOW_LIMITED_SCALES = 1u << 1
+};
+
 typedef struct mxgemm_kernel_info {
   uint32_t struct_size;
   int32_t device_kind;
@@ -154,12 +165,13 @@ typedef struct mxgemm_kernel_info {
   int32_t tile_m;
   int32_t tile_n;
   int32_t tile_k;
-  char id[128];     /* full id, "cpu:avx512:gemm_mxf4_mxf4_any_8x32x32" */
-  char reason[128]; /* why it is not available, else "" */
+  char id[128];        /* full id, "cpu:avx512:gemm_mxf4_mxf4_any_8x32x32" */
+  char reason[128];    /* why it is not available, else "" */
+  uint32_t allowances; /* MXGEMM_ALLOW_ZERO_GROUPS | … */
 } mxgemm_kernel_info;
 /* clang-format off */
 #define MXGEMM_KERNEL_INFO_INIT \
-  {sizeof(mxgemm_kernel_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}}
+  {sizeof(mxgemm_kernel_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, 0}
 /* clang-format on */
 
 /* Every GEMM kernel of every library, best first per device kind; loads all GPU libraries. */
@@ -354,7 +366,9 @@ typedef enum mxgemm_global_scale_mode {
   MXGEMM_GLOBAL_SCALE_DEFAULT = 0, /* COMPUTE */
   MXGEMM_GLOBAL_SCALE_ONE = 1,     /* one level: g = 1 */
   MXGEMM_GLOBAL_SCALE_COMPUTE = 2, /* from the tensor's amax, written to args.global_scale */
-  MXGEMM_GLOBAL_SCALE_GIVEN = 3    /* read from args.global_scale; finite and > 0 */
+  /* Read from args.global_scale; must be finite and > 0. On a GPU it is not checked, for nothing
+   * waits to look at device memory: another value gives bytes without a meaning. */
+  MXGEMM_GLOBAL_SCALE_GIVEN = 3
 } mxgemm_global_scale_mode;
 
 typedef enum mxgemm_preset {

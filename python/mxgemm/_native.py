@@ -94,6 +94,7 @@ class KernelInfo(Struct):
         ("tile_k", c_int32),
         ("id", c_char * 128),
         ("reason", c_char * 128),
+        ("allowances", c_uint32),
     )
 
 

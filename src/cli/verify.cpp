@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <sstream>
 
@@ -19,10 +20,12 @@ using internal::CompareReport;
 using internal::ExpectedOutput;
 using internal::OutputTile;
 using internal::OutputView;
+using internal::ReferenceProblem;
 
 // One kernel's output, before the reference is asked.
 struct Outcome {
   VerifyRow row;
+  uint32_t allowances = 0;  // of the kernel: its outputs are judged by them
   Image d;
 };
 
@@ -69,25 +72,51 @@ std::vector<OutputTile> checked_tiles(const Problem& p, uint64_t seed) {
   return is_sampled(p) ? sampled_tiles(p, seed) : all_tiles(p);
 }
 
-// Compares every outcome with the reference, which each tile is asked for once.
+internal::KernelAllowances allowances_of(uint32_t bits) {
+  return {(bits & MXGEMM_ALLOW_ZERO_GROUPS) != 0, (bits & MXGEMM_ALLOW_LIMITED_SCALES) != 0};
+}
+
+// The reference of one tile, computed once for all kernels that declare the same.
+class TileReference {
+ public:
+  TileReference(const ReferenceProblem& problem, const OutputTile& tile)
+      : problem_(problem), tile_(tile) {}
+
+  const std::vector<ExpectedOutput>& expected(uint32_t allowances) {
+    std::vector<ExpectedOutput>& outputs = by_allowances_[allowances];
+    if (outputs.empty()) {
+      outputs.resize(
+          static_cast<size_t>((tile_.m_end - tile_.m_begin) * (tile_.n_end - tile_.n_begin)));
+      problem_.allowances = allowances_of(allowances);
+      internal::expected_tile(problem_, tile_, outputs);
+    }
+    return outputs;
+  }
+
+ private:
+  ReferenceProblem problem_;
+  OutputTile tile_;
+  std::map<uint32_t, std::vector<ExpectedOutput>> by_allowances_;
+};
+
+// Compares every outcome with the reference.
 void compare(const ProblemData& data, const std::vector<OutputTile>& tiles,
              std::vector<Outcome>& outcomes, const VerifyOptions& options, bool sampled) {
-  const internal::ReferenceProblem reference = reference_problem(data);
+  const ReferenceProblem reference = reference_problem(data);
   // A report per tile and outcome, merged in order, so that the sums do not depend on the threads.
   std::vector<std::vector<CompareReport>> reports(tiles.size());
   std::mutex progress_lock;
   parallel_for(static_cast<int64_t>(tiles.size()), host_threads(), [&](int64_t index) {
     const OutputTile& tile = tiles[static_cast<size_t>(index)];
-    std::vector<ExpectedOutput> expected(
-        static_cast<size_t>((tile.m_end - tile.m_begin) * (tile.n_end - tile.n_begin)));
-    internal::expected_tile(reference, tile, expected);
+    TileReference of_tile(reference, tile);
     for (const Outcome& outcome : outcomes) {
       if (!outcome.row.ran) {
         reports[static_cast<size_t>(index)].emplace_back();
         continue;
       }
       const OutputView view{data.problem.d, outcome.d.payload(), ldd(data.problem)};
-      reports[static_cast<size_t>(index)].push_back(compare_expected(expected, view, tile));
+      reports[static_cast<size_t>(index)].push_back(
+          compare_expected(of_tile.expected(outcome.allowances), view, tile));
     }
     if (options.progress) {
       const std::lock_guard lock(progress_lock);
@@ -145,10 +174,10 @@ void run_plan(DeviceProblem& on_device, const VerifyOptions& options, Outcome& o
   }
 }
 
-Outcome run_kernel(DeviceProblem& on_device, const std::string& kernel_id,
-                   const VerifyOptions& options) {
+Outcome run_kernel(DeviceProblem& on_device, const Kernel& kernel, const VerifyOptions& options) {
   Outcome outcome;
-  outcome.row.kernel_id = kernel_id;
+  outcome.allowances = kernel.info.allowances | options.allowances;
+  outcome.row.kernel_id = kernel.info.id;
   outcome.row.device = on_device.device();
   outcome.row.seed = options.seed;
   try {
@@ -173,8 +202,8 @@ void add_failures(VerifyRow& row, bool in_place) {
   }
 }
 
-std::vector<std::string> accepting(const Problem& problem, DeviceId device,
-                                   const VerifyOptions& options, VerifyResult& result) {
+std::vector<Kernel> accepting(const Problem& problem, DeviceId device, const VerifyOptions& options,
+                              VerifyResult& result) {
   std::vector<Kernel> candidates;
   if (options.kernel_id.empty()) {
     candidates = all_kernels();
@@ -185,19 +214,19 @@ std::vector<std::string> accepting(const Problem& problem, DeviceId device,
   // What is wrong for every kernel at once (MXGEMM_FORCE, say) ends the command; it is no failed
   // row.
   check(mxgemm_explain(&desc, nullptr, 0, nullptr));
-  std::vector<std::string> ids;
+  std::vector<Kernel> accepted;
   for (const Kernel& kernel : candidates) {
     if (kernel.info.device_kind != device.kind) {
       continue;
     }
     const std::string reason = refusal(kernel, desc);
     if (reason.empty()) {
-      ids.emplace_back(kernel.info.id);
+      accepted.push_back(kernel);
     } else {
       result.refusals.push_back(fmt::format("{}: {}", kernel.info.id, reason));
     }
   }
-  return ids;
+  return accepted;
 }
 
 [[noreturn]] void refuse_all(const Problem& problem, const VerifyResult& result) {
@@ -210,7 +239,7 @@ std::vector<std::string> accepting(const Problem& problem, DeviceId device,
 }
 
 void verify_kind(const Problem& problem, DataKind kind,
-                 const std::vector<std::vector<std::string>>& kernels, const VerifyOptions& options,
+                 const std::vector<std::vector<Kernel>>& kernels, const VerifyOptions& options,
                  VerifyResult& result) {
   const ProblemData data = make_data(problem, kind, options.seed);
   std::vector<Outcome> outcomes;
@@ -219,8 +248,8 @@ void verify_kind(const Problem& problem, DataKind kind,
       continue;
     }
     DeviceProblem on_device(data, options.devices[i], options.placement, options.in_place);
-    for (const std::string& id : kernels[i]) {
-      outcomes.push_back(run_kernel(on_device, id, options));
+    for (const Kernel& kernel : kernels[i]) {
+      outcomes.push_back(run_kernel(on_device, kernel, options));
     }
   }
   const bool sampled = is_sampled(problem);
@@ -242,7 +271,7 @@ void verify_kind(const Problem& problem, DataKind kind,
 
 VerifyResult verify_problem(const Problem& problem, const VerifyOptions& options) {
   VerifyResult result;
-  std::vector<std::vector<std::string>> kernels;
+  std::vector<std::vector<Kernel>> kernels;
   size_t count = 0;
   for (DeviceId device : options.devices) {
     kernels.push_back(accepting(problem, device, options, result));

@@ -33,6 +33,7 @@ struct VerifyOptions {
   Placement placement = Placement::kGuarded;
   bool in_place = false;
   Tamper tamper;
+  uint32_t allowances = 0;  // as if every kernel declared these bits, too
   // Called with units of verify_work() that are done, from one thread at a time.
   std::function<void(uint64_t done)> progress;
 };

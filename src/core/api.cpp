@@ -135,6 +135,7 @@ mxgemm_status mxgemm_kernel_info_get(int32_t index, mxgemm_kernel_info* info) {
     info->tile_m = entry->kernel->tile_m;
     info->tile_n = entry->kernel->tile_n;
     info->tile_k = entry->kernel->tile_k;
+    info->allowances = entry->kernel->allowances;
     fill_text(entry->id, info->id, sizeof(info->id));
     fill_text(reason, info->reason, sizeof(info->reason));
     return {};

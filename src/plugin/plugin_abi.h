@@ -23,7 +23,7 @@ struct mxgemm_quantize_desc;
 struct mxgemm_quantize_args;
 
 /* Raised by every change of what stands below. */
-#define MXGEMM_PLUGIN_ABI_VERSION 2u
+#define MXGEMM_PLUGIN_ABI_VERSION 3u
 
 /* Where a backend leaves its message; always zero-terminated. */
 typedef struct mxgemm_message {
@@ -53,6 +53,9 @@ typedef struct mxgemm_kernel {
    * no question of `accepts`: the plan keeps a second kernel, one without such a demand, for runs
    * whose arguments do not qualify. */
   int32_t data_alignment;
+  uint32_t
+      allowances; /* bits of mxgemm_kernel_info.allowances: by what rule its results are judged */
+  uint32_t reserved;
   /* 1 if this kernel computes `desc`; else 0 and the reason in `why`. Formats, arch and device have
    * been checked. */
   int32_t (*accepts)(const struct mxgemm_gemm_desc* desc, mxgemm_message why);

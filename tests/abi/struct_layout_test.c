@@ -36,6 +36,7 @@ FIELD(mxgemm_kernel_info, tile_n, 44);
 FIELD(mxgemm_kernel_info, tile_k, 48);
 FIELD(mxgemm_kernel_info, id, 52);
 FIELD(mxgemm_kernel_info, reason, 180);
+FIELD(mxgemm_kernel_info, allowances, 308);
 SIZE(mxgemm_kernel_info, 312);
 
 FIELD(mxgemm_library_info, struct_size, 0);

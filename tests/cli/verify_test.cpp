@@ -157,6 +157,21 @@ TEST(Verify, FindsAPackedOperandThatChanged) {
   expect_failure(row, "the packed B changed, first at byte 9");
 }
 
+TEST(Verify, JudgesAKernelByWhatItDeclares) {
+  VerifyOptions options;
+  options.kinds = {DataKind::kEdge};  // scale bytes at both ends
+  options.kernel_id = "cpu:scalar:gemm_any_any_any_16x16x32";
+  const Problem problem = parse_problem("m64n16k64:mxf8:mxf8:f32");
+  const VerifyRow strict = verify_problem(problem, options).rows.front();
+  EXPECT_TRUE(strict.passed());
+  EXPECT_EQ(strict.report.nan_only_checked, 0) << "a CPU kernel declares nothing";
+  options.allowances = MXGEMM_ALLOW_LIMITED_SCALES;
+  const VerifyRow limited = verify_problem(problem, options).rows.front();
+  EXPECT_TRUE(limited.passed());
+  EXPECT_GT(limited.report.nan_only_checked, 0);
+  EXPECT_EQ(limited.report.nan_expected, strict.report.nan_expected);
+}
+
 TEST(Verify, SamplesProblemsThatAreTooLargeForTheReference) {
   // 2.01e9 products; one output that was not written lies outside any sample of 4096 almost surely.
   VerifyOptions options;

@@ -74,8 +74,8 @@ void set_options(int turn, Data data, Random* random, GemmRun* run) {
 }
 
 // The GPU kernels that take `desc`.
-std::vector<std::string> kernels_for(const mxgemm_gemm_desc& desc) {
-  std::vector<std::string> ids;
+std::vector<mxgemm_kernel_info> kernels_for(const mxgemm_gemm_desc& desc) {
+  std::vector<mxgemm_kernel_info> infos;
   int32_t count = 0;
   EXPECT_EQ(mxgemm_kernel_count(&count), MXGEMM_OK) << mxgemm_last_error();
   for (int32_t index = 0; index < count; ++index) {
@@ -85,10 +85,10 @@ std::vector<std::string> kernels_for(const mxgemm_gemm_desc& desc) {
     EXPECT_EQ(mxgemm_kernel_accepts(index, &desc, &accepts, nullptr, 0, nullptr), MXGEMM_OK)
         << mxgemm_last_error();
     if (info.device_kind == MXGEMM_DEVICE_CUDA && info.available != 0 && accepts != 0) {
-      ids.emplace_back(info.id);
+      infos.push_back(info);
     }
   }
-  return ids;
+  return infos;
 }
 
 class CudaGemm : public testing::Test {
@@ -108,16 +108,16 @@ class CudaGemm : public testing::Test {
     run.device = {MXGEMM_DEVICE_CUDA, 0};
     run.global_scale_a = a.info().has_global_scale ? 2.0f : 1.0f;
     run.global_scale_b = b.info().has_global_scale ? 0.25f : 1.0f;
-    const std::vector<std::string> ids = kernels_for(run.desc());
-    ASSERT_FALSE(ids.empty());
-    for (const std::string& id : ids) {
-      run.kernel_id = id;
-      SCOPED_TRACE(testing::Message() << id << " m" << run.m() << "n" << run.n() << "k" << a.cols()
-                                      << " " << a.info().name << " x " << b.info().name << " -> "
-                                      << internal::format_name(format_d) << ", "
+    const std::vector<mxgemm_kernel_info> kernels = kernels_for(run.desc());
+    ASSERT_FALSE(kernels.empty());
+    for (const mxgemm_kernel_info& kernel : kernels) {
+      run.kernel_id = kernel.id;
+      SCOPED_TRACE(testing::Message() << kernel.id << " m" << run.m() << "n" << run.n() << "k"
+                                      << a.cols() << " " << a.info().name << " x " << b.info().name
+                                      << " -> " << internal::format_name(format_d) << ", "
                                       << kDataNames[static_cast<int>(data)] << ", turn " << turn);
       run.must_run();
-      compare(run, id, data);
+      compare(run, kernel.allowances, data);
       if (HasFailure()) {
         return;
       }
@@ -128,11 +128,10 @@ class CudaGemm : public testing::Test {
   int runs_ = 0;
 
  private:
-  void compare(const GemmRun& run, const std::string& id, Data data) {
+  void compare(const GemmRun& run, uint32_t allowances, Data data) {
     internal::ReferenceProblem problem = run.reference();
-    const bool expands_to_bf16 = id.find(":sm80:") != std::string::npos;
-    problem.allowances.limited_scales = expands_to_bf16 && id.find("any_any") == std::string::npos;
-    problem.allowances.zero_groups_count = !expands_to_bf16;
+    problem.allowances.zero_groups_count = (allowances & MXGEMM_ALLOW_ZERO_GROUPS) != 0;
+    problem.allowances.limited_scales = (allowances & MXGEMM_ALLOW_LIMITED_SCALES) != 0;
     // The reference takes minutes for the larger shapes: some outputs stand for the rest.
     constexpr int64_t kWholeUpTo = 8 << 20;
     constexpr int64_t kSamples = 2048;

@@ -158,6 +158,7 @@ struct GenericKernel {
   static constexpr uint64_t kFormatsB = format_bit(MXGEMM_MXF4) | format_bit(MXGEMM_NVF4) |
                                         format_bit(MXGEMM_MXF8E4M3) | format_bit(MXGEMM_MXF8E5M2);
   static constexpr uint64_t kFormatsA = kFormatsB | kOutputFormats;
+  static constexpr uint32_t kAllowances = 0;  // it decodes to fp32
   static constexpr KernelShape kShape = {"gemm_any_any_any_64x64x16",
                                          kGenericTile,
                                          kGenericTile,

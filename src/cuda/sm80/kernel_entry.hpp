@@ -82,6 +82,8 @@ constexpr mxgemm_kernel kernel_entry() {
           Kernel::kShape.tile_n,
           Kernel::kShape.step_k,
           1,
+          Kernel::kAllowances,
+          0,
           Entry::accepts,
           Entry::rank,
           Entry::workspace_size,

@@ -22,6 +22,7 @@ template <Format kA, Format kB>
 struct PairOf {
   static constexpr uint64_t kFormatsA = format_bit(static_cast<int32_t>(kA));
   static constexpr uint64_t kFormatsB = format_bit(static_cast<int32_t>(kB));
+  static constexpr uint32_t kAllowances = MXGEMM_ALLOW_LIMITED_SCALES;  // it expands to bf16
 
   static bool refuses(const mxgemm_gemm_desc& desc, mxgemm_message why) {
     if (desc.k != 0) {
