@@ -7,6 +7,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "cuda/host/device_guard.hpp"
 #include "mxgemm/mxgemm.h"
 #include "plugin/plugin_abi.h"
 
@@ -36,31 +37,5 @@ inline int32_t check(cudaError_t result, const char* what, const char* kernel,
   return fail(error, status, "%s: %s failed: %s (%s)", kernel, what, cudaGetErrorName(result),
               cudaGetErrorString(result));
 }
-
-// Makes `device` current and the caller's device current again.
-class DeviceGuard {
- public:
-  explicit DeviceGuard(int device) {
-    result_ = cudaGetDevice(&previous_);
-    if (result_ == cudaSuccess && previous_ != device) {
-      result_ = cudaSetDevice(device);
-      changed_ = result_ == cudaSuccess;
-    }
-  }
-  ~DeviceGuard() {
-    if (changed_) {
-      cudaSetDevice(previous_);
-    }
-  }
-  DeviceGuard(const DeviceGuard&) = delete;
-  DeviceGuard& operator=(const DeviceGuard&) = delete;
-
-  cudaError_t result() const { return result_; }
-
- private:
-  cudaError_t result_ = cudaSuccess;
-  int previous_ = 0;
-  bool changed_ = false;
-};
 
 }  // namespace mxgemm::cuda
