@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "cuda/common/octet_grid.cuh"
-#include "formats/scale_layout.hpp"
+#include "cuda/common/scale_group.cuh"
 
 namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
@@ -19,25 +19,6 @@ struct SwizzleTask {
   RowView<uint8_t> dst;  // row_bytes only of the row-major side
   bool is_aligned;       // every group of both
 };
-
-struct ScaleGroup {
-  int64_t row;
-  int64_t first_col;
-  int real_cols;  // 0…4: the others are padding
-};
-
-// Group g of a tile holds row 32 * (g % 4) + g / 4: the order of formats/scale_layout.hpp.
-__device__ __forceinline__ ScaleGroup scale_group(const SwizzleTask& task, int64_t index) {
-  using internal::kScaleTileCols;
-  using internal::kScaleTileRows;
-  const int64_t tile = index / kScaleTileRows;
-  const int64_t in_tile = index % kScaleTileRows;
-  const int64_t tiles_across = internal::scale_tiles_along(task.cols, kScaleTileCols);
-  const int64_t row = tile / tiles_across * kScaleTileRows + in_tile % 4 * 32 + in_tile / 4;
-  const int64_t first_col = tile % tiles_across * kScaleTileCols;
-  const int64_t real_cols = row < task.rows ? min(kScaleTileCols, task.cols - first_col) : 0;
-  return {row, first_col, static_cast<int>(real_cols)};
-}
 
 __device__ __forceinline__ uint32_t load_group(const uint8_t* src, bool is_aligned, int count) {
   uint32_t words[1] = {0};
@@ -70,7 +51,7 @@ __device__ __forceinline__ void for_each_group(const SwizzleTask& task, const Bo
   const int64_t step = static_cast<int64_t>(gridDim.x) * kSwizzleThreads;
   for (int64_t index = static_cast<int64_t>(blockIdx.x) * kSwizzleThreads + threadIdx.x;
        index < task.groups; index += step) {
-    body(index, scale_group(task, index));
+    body(index, scale_group(task.rows, task.cols, index));
   }
 }
 

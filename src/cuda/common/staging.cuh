@@ -11,8 +11,8 @@
 
 #include <cstdint>
 
+#include "cuda/common/scale_group.cuh"
 #include "formats/block_format.hpp"
-#include "formats/scale_layout.hpp"
 
 namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
@@ -47,20 +47,10 @@ __host__ __device__ inline int64_t scale_groups(const ScaleStaging& scales) {
 }
 
 __device__ inline void stage_scale_group(const ScaleStaging& scales, int64_t group) {
-  using internal::kScaleTileCols;
-  using internal::kScaleTileRows;
-  // Group g of a tile holds row 32 * (g % 4) + g / 4: the order of formats/scale_layout.hpp.
-  const int64_t tile = group / kScaleTileRows;
-  const int64_t in_tile = group % kScaleTileRows;
-  const int64_t tiles_across = internal::scale_tiles_along(scales.source.cols, kScaleTileCols);
-  const int64_t row = tile / tiles_across * kScaleTileRows + in_tile % 4 * 32 + in_tile / 4;
-  const int64_t first_col = tile % tiles_across * kScaleTileCols;
+  const ScaleGroup place = scale_group(scales.rows, scales.source.cols, group);
   uint32_t packed = 0;
-  for (int64_t i = 0; i < kScaleTileCols; ++i) {
-    const int64_t col = first_col + i;
-    if (row < scales.rows && col < scales.source.cols) {
-      packed |= static_cast<uint32_t>(scales.source.at(row, col)) << (8 * i);
-    }
+  for (int i = 0; i < place.real_cols; ++i) {
+    packed |= static_cast<uint32_t>(scales.source.at(place.row, place.first_col + i)) << (8 * i);
   }
   reinterpret_cast<uint32_t*>(scales.staged)[group] = packed;
 }

@@ -20,7 +20,6 @@
 #include <cutlass/gemm/kernel/gemm_universal.hpp>
 
 #include "cuda/common/activation.cuh"
-#include "cuda/host/cuda_status.hpp"
 
 namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {

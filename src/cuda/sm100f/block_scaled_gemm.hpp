@@ -4,7 +4,7 @@
 // cluster 2 x 1).
 #pragma once
 
-#include "cuda/host/cutlass_kernel.hpp"
+#include "cuda/host/cutlass_launch.hpp"
 #include "cuda/host/operand_types.hpp"
 
 namespace mxgemm::cuda {
@@ -25,10 +25,9 @@ using TileK =
 
 template <class A, class B, class D, Shape kShape>
 struct BlockScaledGemm {
-  static constexpr const char* kArch = MXGEMM_CUDA_ARCH_NAME;
-  static constexpr int32_t kFormatA = A::kFormat;
-  static constexpr int32_t kFormatB = B::kFormat;
-  static constexpr int32_t kFormatD = D::kFormat;
+  static constexpr internal::Format kFormatA = A::kFormat;
+  static constexpr internal::Format kFormatB = B::kFormat;
+  static constexpr internal::Format kFormatD = D::kFormat;
   using Arch = cutlass::arch::Sm100;
   static constexpr bool kIs2Sm = kShape == Shape::k2Sm256x128;
   static constexpr bool kSwapped = kShape == Shape::kSwapped128x64;
@@ -50,19 +49,6 @@ struct BlockScaledGemm {
   using EpilogueSchedule = cute::conditional_t<kIs2Sm, cutlass::epilogue::TmaWarpSpecialized2Sm,
                                                cutlass::epilogue::TmaWarpSpecialized1Sm>;
   static constexpr int kSharedMemoryLimit = 232448;  // bytes a CTA can have on 10.x
-
-  // A tile whose rows are mostly missing wastes the tensor cores, so the smallest that covers M
-  // wins. A 2-SM tile halves the traffic of B; with fewer tiles than two waves of a B200's 74 pairs
-  // of multiprocessors it leaves too many of them idle.
-  static int32_t rank(const mxgemm_gemm_desc& desc) {
-    if constexpr (kSwapped) {
-      return desc.m <= 64 ? 300 : 0;
-    } else if constexpr (kIs2Sm) {
-      const int64_t tiles = (desc.m + 255) / 256 * ((desc.n + 127) / 128);
-      return desc.m > 128 && tiles >= 2 * 74 ? 200 : 50;
-    }
-    return 100;
-  }
 };
 
 }  // namespace MXGEMM_CUDA_ARCH

@@ -3,11 +3,8 @@
 
 namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
-namespace {
-struct Instance : BlockScaledGemm<Mxf8E4m3, Mxf4, Bf16, Shape::k1Sm128x128> {
-  static constexpr const char* kName = "gemm_mxf8e4m3_mxf4_bf16_128x128x128_1sm";
-};
-}  // namespace
-extern const mxgemm_kernel gemm_mxf8e4m3_mxf4_bf16_128x128x128_1sm = cutlass_kernel<Instance>();
+extern constexpr CutlassInstance gemm_mxf8e4m3_mxf4_bf16_128x128x128_1sm =
+    cutlass_instance<BlockScaledGemm<Mxf8E4m3, Mxf4, Bf16, Shape::k1Sm128x128>>(
+        "gemm_mxf8e4m3_mxf4_bf16_128x128x128_1sm");
 }  // namespace MXGEMM_CUDA_ARCH
 }  // namespace mxgemm::cuda

@@ -3,11 +3,8 @@
 
 namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
-namespace {
-struct Instance : BlockScaledGemm<Nvf4, Nvf4, Bf16, Shape::k2Sm256x128> {
-  static constexpr const char* kName = "gemm_nvf4_nvf4_bf16_256x128x256_2sm";
-};
-}  // namespace
-extern const mxgemm_kernel gemm_nvf4_nvf4_bf16_256x128x256_2sm = cutlass_kernel<Instance>();
+extern constexpr CutlassInstance gemm_nvf4_nvf4_bf16_256x128x256_2sm =
+    cutlass_instance<BlockScaledGemm<Nvf4, Nvf4, Bf16, Shape::k2Sm256x128>>(
+        "gemm_nvf4_nvf4_bf16_256x128x256_2sm");
 }  // namespace MXGEMM_CUDA_ARCH
 }  // namespace mxgemm::cuda

@@ -4,7 +4,7 @@
 // elsewhere, smaller ones CUTLASS 4.2.0 refuses.
 #pragma once
 
-#include "cuda/host/cutlass_kernel.hpp"
+#include "cuda/host/cutlass_launch.hpp"
 #include "cuda/host/operand_types.hpp"
 
 namespace mxgemm::cuda {
@@ -16,10 +16,9 @@ enum class Schedule { kCooperative, kPingpong };
 
 template <class A, class B, class D, Schedule kSchedule, bool kWithC>
 struct BlockScaledGemm {
-  static constexpr const char* kArch = MXGEMM_CUDA_ARCH_NAME;
-  static constexpr int32_t kFormatA = A::kFormat;
-  static constexpr int32_t kFormatB = B::kFormat;
-  static constexpr int32_t kFormatD = D::kFormat;
+  static constexpr internal::Format kFormatA = A::kFormat;
+  static constexpr internal::Format kFormatB = B::kFormat;
+  static constexpr internal::Format kFormatD = D::kFormat;
   using Arch = cutlass::arch::Sm120;
   using Tile = cute::Shape<cute::_128, cute::_128, cute::_128>;
   using Cluster = cute::Shape<cute::_1, cute::_1, cute::_1>;
@@ -40,10 +39,6 @@ struct BlockScaledGemm {
   using EpilogueSchedule = cute::conditional_t<kIsPingpong, cutlass::epilogue::TmaWarpSpecialized,
                                                cutlass::epilogue::TmaWarpSpecializedCooperative>;
   static constexpr int kSharedMemoryLimit = 101376;  // bytes a CTA can have on 12.x
-
-  // Ping-pong measured faster on this chip (1,354 against 1,051 TFLOP/s, QuACK's NVFP4 study); it
-  // refuses C by itself.
-  static int32_t rank(const mxgemm_gemm_desc&) { return kIsPingpong ? 200 : 100; }
 };
 
 }  // namespace MXGEMM_CUDA_ARCH

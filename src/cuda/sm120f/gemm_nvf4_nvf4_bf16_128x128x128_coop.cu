@@ -3,11 +3,8 @@
 
 namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
-namespace {
-struct Instance : BlockScaledGemm<Nvf4, Nvf4, Bf16, Schedule::kCooperative, true> {
-  static constexpr const char* kName = "gemm_nvf4_nvf4_bf16_128x128x128_coop";
-};
-}  // namespace
-extern const mxgemm_kernel gemm_nvf4_nvf4_bf16_128x128x128_coop = cutlass_kernel<Instance>();
+extern constexpr CutlassInstance gemm_nvf4_nvf4_bf16_128x128x128_coop =
+    cutlass_instance<BlockScaledGemm<Nvf4, Nvf4, Bf16, Schedule::kCooperative, true>>(
+        "gemm_nvf4_nvf4_bf16_128x128x128_coop");
 }  // namespace MXGEMM_CUDA_ARCH
 }  // namespace mxgemm::cuda
