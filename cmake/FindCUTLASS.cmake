@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# CUTLASS headers: CUTLASS_INCLUDE_DIR (a folder that holds cutlass/cutlass.h) or the nvidia-cutlass wheel in .venv
-# (scripts/cuda-requirements.txt; 4.2.0 is what the tests run, newer ones compile). Defines CUTLASS::CUTLASS, CUTLASS_VERSION.
+# CUTLASS headers: CUTLASS_INCLUDE_DIR (a folder that holds cutlass/cutlass.h; a CMake or an environment variable), else the
+# nvidia-cutlass wheel in .venv (scripts/cuda-requirements.txt). 4.2.0 is what the tests run, newer ones compile. Defines
+# CUTLASS::CUTLASS, CUTLASS_VERSION.
 file(GLOB wheel_include_dirs
      ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/cutlass_library/source/include)
-find_path(CUTLASS_INCLUDE_DIR cutlass/cutlass.h HINTS ${wheel_include_dirs})
+find_path(CUTLASS_INCLUDE_DIR cutlass/cutlass.h HINTS ENV CUTLASS_INCLUDE_DIR ${wheel_include_dirs})
 mark_as_advanced(CUTLASS_INCLUDE_DIR)
 
 if(CUTLASS_INCLUDE_DIR AND EXISTS ${CUTLASS_INCLUDE_DIR}/cutlass/version.h)

@@ -29,17 +29,33 @@ endif()
 
 # GPU libraries, in the folder where the library looks for them. In a wheel they find the runtime in NVIDIA's package, which
 # lies beside ours; elsewhere it is the toolkit's, where it was when they were built.
+set(MXGEMM_CUDA_PREBUILT "" CACHE PATH "Folder of GPU libraries of this version that another build has made, to be installed")
+set(gpu_library_dir ${CMAKE_INSTALL_LIBDIR}/mxgemm)
+set(wheel_rpath "$ORIGIN/../../../nvidia/cu13/lib")  # from <site-packages>/mxgemm/lib/mxgemm
 get_property(gpu_libraries GLOBAL PROPERTY MXGEMM_CUDA_ARCH_TARGETS)
 if(TARGET mxgemm_cuda)
   list(APPEND gpu_libraries mxgemm_cuda)
 endif()
-if(gpu_libraries)
-  if(SKBUILD)  # <site-packages>/mxgemm/lib/mxgemm
-    set_target_properties(${gpu_libraries} PROPERTIES INSTALL_RPATH "$ORIGIN/../../../nvidia/cu13/lib")
+if(MXGEMM_CUDA_PREBUILT)
+  file(GLOB prebuilt CONFIGURE_DEPENDS ${MXGEMM_CUDA_PREBUILT}/libmxgemm_*.so)
+  if(NOT prebuilt OR gpu_libraries)
+    message(FATAL_ERROR "MXGEMM_CUDA_PREBUILT is ${MXGEMM_CUDA_PREBUILT}; it must hold libmxgemm_*.so, and MXGEMM_CUDA be OFF")
+  endif()
+  install(PROGRAMS ${prebuilt} DESTINATION ${gpu_library_dir})
+  foreach(file IN LISTS prebuilt)
+    get_filename_component(name ${file} NAME)
+    if(SKBUILD)
+      install(CODE "file(RPATH_SET FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${gpu_library_dir}/${name}\"
+                         NEW_RPATH [[${wheel_rpath}]])")
+    endif()
+  endforeach()
+elseif(gpu_libraries)
+  if(SKBUILD)
+    set_target_properties(${gpu_libraries} PROPERTIES INSTALL_RPATH "${wheel_rpath}")
   else()
     set_target_properties(${gpu_libraries} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   endif()
-  install(TARGETS ${gpu_libraries} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/mxgemm)
+  install(TARGETS ${gpu_libraries} LIBRARY DESTINATION ${gpu_library_dir})
 endif()
 
 install(EXPORT mxgemmTargets NAMESPACE mxgemm:: DESTINATION ${config_dir})

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the consumer tests share: the build under test, and commands in a clean environment."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -32,6 +33,15 @@ class Build:
     def prefix(self) -> pathlib.Path:
         """The installation, where it has been moved to."""
         return self.work_dir / "moved" / "prefix"
+
+    @property
+    def gpu_libraries(self) -> list[str]:
+        """File names of the GPU libraries that the build has made."""
+        return sorted(path.name for path in self.gpu_library_dir.glob("libmxgemm_*.so"))
+
+    @property
+    def gpu_library_dir(self) -> pathlib.Path:
+        return self.build_dir / "lib" / "mxgemm"
 
     def fresh(self, name: str) -> pathlib.Path:
         """An empty folder of that name."""
@@ -93,6 +103,21 @@ def check_needed(binary: pathlib.Path) -> None:
     strangers = [name for name in needed if not name.startswith((*SYSTEM_LIBRARIES, "libmxgemm."))]
     require(needed != [], f"{binary} names no needed library")
     require(not strangers, f"{binary} needs {', '.join(strangers)}")
+
+
+def check_gpu_libraries(information: str, folder: pathlib.Path, build: Build) -> None:
+    """What `mxgemm info --json` prints must list the GPU libraries that the build made.
+
+    In `folder`, and loaded or with the reason why not.
+    """
+    listed = json.loads(information)["libraries"]
+    paths = [pathlib.Path(library["path"]) for library in listed]
+    names = sorted(path.name for path in paths)
+    require(names == build.gpu_libraries, f"mxgemm info lists {names}, not {build.gpu_libraries}")
+    strangers = [str(path) for path in paths if folder.resolve() not in path.resolve().parents]
+    require(not strangers, f"mxgemm info lists {strangers}")
+    silent = [library for library in listed if not library["loaded"] and not library["reason"]]
+    require(not silent, f"mxgemm info does not say why these are not loaded: {silent}")
 
 
 def build_with_cmake(build: Build, name: str, folder: pathlib.Path, *options: str) -> None:

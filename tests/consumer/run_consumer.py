@@ -20,6 +20,7 @@ from consumer_support import (
     HERE,
     Build,
     build_with_cmake,
+    check_gpu_libraries,
     check_needed,
     check_output,
     require,
@@ -44,6 +45,7 @@ def test_install(build: Build) -> None:
         "lib/cmake/mxgemm/mxgemmConfig.cmake",
         "lib/cmake/mxgemm/mxgemmConfigVersion.cmake",
         "lib/pkgconfig/mxgemm.pc",
+        *(f"lib/mxgemm/{name}" for name in build.gpu_libraries),
     ):
         require((build.prefix / name).is_file(), f"{name} is not installed")
     for path in (build.prefix / "lib").rglob("*.[cp][mc]*"):
@@ -57,6 +59,7 @@ def test_install(build: Build) -> None:
 def test_program(build: Build) -> None:
     program = build.prefix / "bin" / "mxgemm"
     require(build.version in run(program, "--version"), "the program prints another version")
+    check_gpu_libraries(run(program, "info", "--json"), build.prefix, build)
     check_needed(program)
     check_needed(build.prefix / "lib" / "libmxgemm.so")
 

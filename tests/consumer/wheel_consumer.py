@@ -18,6 +18,7 @@ from consumer_support import (
     SKIPPED,
     Build,
     build_with_cmake,
+    check_gpu_libraries,
     check_needed,
     check_output,
     require,
@@ -40,7 +41,10 @@ def make_wheel(build: Build) -> pathlib.Path:
         "cmake.define.MXGEMM_WERROR": build.werror,
         "cmake.define.CMAKE_C_COMPILER": build.cc,
         "cmake.define.CMAKE_CXX_COMPILER": build.cxx,
+        "cmake.define.MXGEMM_CUDA": "OFF",  # takes minutes: those there are taken
     }
+    if build.gpu_libraries:
+        settings["cmake.define.MXGEMM_CUDA_PREBUILT"] = build.gpu_library_dir
     options = [f"--config-settings={name}={value}" for name, value in settings.items()]
     options += ["--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check"]
     run(
@@ -69,8 +73,11 @@ def check_contents(wheel: pathlib.Path, build: Build) -> None:
         "mxgemm/include/mxgemm/mxgemm.h",
     ):
         require(name in names, f"the wheel lacks {name}")
-    libraries = [name for name in names if ".so" in name]
+    libraries = [name for name in names if ".so" in name and "/lib/mxgemm/" not in name]
     require(len(libraries) == 1, f"the wheel has copies of the library: {libraries}")
+    plugins = sorted(name for name in names if "/lib/mxgemm/" in name)
+    expected = [f"mxgemm/lib/mxgemm/{name}" for name in build.gpu_libraries]
+    require(plugins == expected, f"the wheel has the GPU libraries {plugins}")
     require(bool(program.external_attr >> 16 & 0o111), "the wheel's program is not executable")
     require(any(name.endswith("licenses/LICENSE") for name in names), "the wheel has no licence")
     top = {name.split("/")[0] for name in names}
@@ -102,7 +109,8 @@ def test_wheel(build: Build) -> None:
     program = (python, "-m", "mxgemm")
     for command in (program, (environment / "bin" / "mxgemm",)):
         require(build.version in run(*command, "--version", cwd=environment), "another version")
-    run(*program, "info", cwd=environment)
+    information = run(*program, "info", "--json", cwd=environment)
+    check_gpu_libraries(information, environment, build)
 
     cmake_dir = run(*program, "--cmake-dir", cwd=environment).strip()
     require(str(environment) in cmake_dir, "--cmake-dir is not the environment's")
