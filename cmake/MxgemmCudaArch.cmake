@@ -37,13 +37,15 @@ function(mxgemm_add_cuda_arch wanted_arch)
     target_compile_definitions(${target} PRIVATE MXGEMM_CUDA_FAMILY=1)
   endif()
 
-  # CMake 3.25 drops CUDA_STANDARD 20 without a word, hence the plain option. Machine code and PTX of one target: the PTX is
-  # what the emulator runs, uncompressed so that it can be read without another library.
+  # CMake 3.25 drops CUDA_STANDARD 20 without a word, hence the plain option. Machine code and PTX of one target: devices that
+  # come later, and the emulator, take the PTX. Both are compressed (zstd), to a sixth: family targets carry their code twice,
+  # and a library is to stay under 8 MiB.
   target_compile_options(
     ${target}
     PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr
-            -gencode arch=compute_${arch},code=[sm_${arch},compute_${arch}] --no-compress
-            -rdc=false -Xcompiler=-Wall,-Wextra,-Wno-unknown-pragmas,-Wno-unused-parameter,-Wno-missing-field-initializers>)
+            -gencode arch=compute_${arch},code=[sm_${arch},compute_${arch}] -compress-mode=size
+            -rdc=false -Xcompiler=-Wall,-Wextra,-Wno-unknown-pragmas,-Wno-unused-parameter,-Wno-missing-field-initializers
+            $<$<BOOL:${MXGEMM_WERROR}>:-Werror=all-warnings -Xcompiler=-Werror>>)
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES OFF CUDA_RUNTIME_LIBRARY Shared)
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
     # The defaults of nvcc 13, stated: stubs are static and device entities hidden.
