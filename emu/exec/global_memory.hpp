@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace emu {
@@ -74,6 +76,8 @@ class GlobalMemory {
 
   std::shared_ptr<const AllocationMap> snapshot() const;
   bool find(uint64_t address, Allocation* found) const;
+  // Whether `address` lies in the range that device and pinned memory come from.
+  bool in_arena(uint64_t address) const;
   uint64_t live_bytes(int device) const;
   uint64_t live_count(int device) const;
 
@@ -95,14 +99,20 @@ class GlobalMemory {
   };
 
  private:
+  // The following want mutex_ held.
   void apply_protection();
   Allocation* locate(uint64_t base);
+  void retire(Allocation* allocation);
+  void forget_oldest_freed();
 
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const AllocationMap> snapshot_;  // null after a change
   std::vector<Allocation> list_;                           // sorted by base
-  uint8_t* arena_ = nullptr;
-  uint64_t used_ = 0;  // bytes of the arena given out, guard zones included
+  std::deque<std::pair<uint64_t, uint64_t>> freed_;        // begin and end, oldest first
+  uint8_t* arena_ = nullptr;                               // device memory; its second half: host
+  uint64_t range_ = 0;                                     // bytes of both halves
+  uint64_t used_ = 0;       // bytes of the first half given out, guard zones included
+  uint64_t used_host_ = 0;  // the same of the second half
   uint64_t next_number_ = 1;
   uint64_t quarantined_ = 0;
   bool protect_ = false;
