@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The approximate functions of PTX: computed in double and rounded to f32. Hardware may differ
+// within the bounds given beside each function; nothing may rely on the bits.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "float_format.hpp"
+
+namespace emu::num {
+
+enum class Approximate : uint8_t { kEx2, kLg2, kRcp, kRsqrt, kSqrt, kSin, kCos, kTanh };
+
+inline float approximate(Approximate function, float argument) {
+  const double x = argument;
+  double result = 0;
+  switch (function) {
+    case Approximate::kEx2:
+      result = std::exp2(x);
+      break;
+    case Approximate::kLg2:
+      result = std::log2(x);
+      break;
+    case Approximate::kRcp:
+      result = 1 / x;
+      break;
+    case Approximate::kRsqrt:
+      result = 1 / std::sqrt(x);
+      break;
+    case Approximate::kSqrt:
+      result = std::sqrt(x);
+      break;
+    case Approximate::kSin:
+      result = std::sin(x);
+      break;
+    case Approximate::kCos:
+      result = std::cos(x);
+      break;
+    case Approximate::kTanh:
+      result = std::tanh(x);
+      break;
+  }
+  return std::isnan(result) ? float_of(kF32Nan) : static_cast<float>(result);
+}
+
+// Largest relative error that the instruction set allows; absolute for sin and cos.
+inline double approximate_bound(Approximate function) {
+  switch (function) {
+    case Approximate::kEx2:
+      return 0x1p-22;  // 2 ulp
+    case Approximate::kLg2:
+      return 0x1p-22;
+    case Approximate::kRcp:
+      return 0x1p-23;  // 1 ulp
+    case Approximate::kRsqrt:
+      return 0x1.1p-23;  // 2^-22.9
+    case Approximate::kSqrt:
+      return 0x1p-23;
+    case Approximate::kSin:
+    case Approximate::kCos:
+      return 0x1.6p-21;  // 2^-20.5, of the result near 1
+    case Approximate::kTanh:
+      return 0x1p-11;
+  }
+  return 0;
+}
+
+// div.approx and div.full: 2 ulp.
+inline constexpr double kDivideBound = 0x1p-22;
+
+// An error inside the bound: `noise` is uniform in [-1, 1]. Zero, infinity, NaN and results that
+// are exact by the instruction's definition (powers of two) stay.
+inline float jitter(float value, double bound, double noise) {
+  if (!std::isfinite(value) || (bits_of(value) & 0x007FFFFFu) == 0) {
+    return value;
+  }
+  return static_cast<float>(value * (1 + bound * noise));
+}
+
+}  // namespace emu::num

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+// The matrix arithmetic against a second formulation of both models, on values instead of fields.
+#include "num/matrix.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace emu::num {
+namespace {
+
+constexpr int kRows = 16;
+constexpr int kColumns = 8;
+
+struct TypeInfo {
+  ElementType type;
+  FloatFormat format;
+};
+const TypeInfo kTypes[] = {{ElementType::e2m1, kE2m1}, {ElementType::e2m3, kE2m3},
+                           {ElementType::e3m2, kE3m2}, {ElementType::e4m3, kE4m3},
+                           {ElementType::e5m2, kE5m2}, {ElementType::f16, kF16},
+                           {ElementType::bf16, kBf16}};
+
+// Exponent by which a factor is aligned: ilogb, but not below the format's smallest.
+int factor_exponent(const FloatFormat& format, double value) {
+  return value == 0 ? kZeroExponent : std::max(std::ilogb(value), format.min_exponent());
+}
+
+struct ModelTerm {
+  double value;
+  int exponent;
+};
+
+// The hardware model as its description reads, in doubles that hold every intermediate exactly.
+float model_sum(const std::vector<ModelTerm>& terms, int fraction, int result_fraction) {
+  int largest = terms[0].exponent;
+  for (const ModelTerm& term : terms) {
+    largest = std::max(largest, term.exponent);
+  }
+  double sum = 0;
+  for (const ModelTerm& term : terms) {
+    sum += std::trunc(std::ldexp(term.value, fraction - largest));
+  }
+  if (sum == 0) {
+    return 0;
+  }
+  const int step = std::max(std::ilogb(sum) + largest - fraction, -126) - result_fraction;
+  const double cut = std::trunc(std::ldexp(sum, largest - fraction - step));
+  return static_cast<float>(std::ldexp(cut, step));
+}
+
+// Codes of A and B, split for multiply(), and their values.
+struct Problem {
+  int k;
+  std::vector<int32_t> a_significand, a_exponent, b_significand, b_exponent, a_scale, b_scale;
+  std::vector<double> a, b;
+  std::vector<uint32_t> c;
+
+  explicit Problem(int k_size)
+      : k(k_size),
+        a_significand(kRows * k),
+        a_exponent(kRows * k, kZeroExponent),
+        b_significand(kColumns * k),
+        b_exponent(kColumns * k, kZeroExponent),
+        a_scale(kRows),
+        b_scale(kColumns),
+        a(kRows * k),
+        b(kColumns * k),
+        c(kRows * kColumns) {}
+
+  void set_a(int m, int i, const TypeInfo& type, uint32_t code) {
+    const SplitElement element = split(type.type, code);
+    a_significand[m * k + i] = element.significand;
+    a_exponent[m * k + i] = element.exponent;
+    a[m * k + i] = decode(type.format, code);
+  }
+  void set_b(int n, int i, const TypeInfo& type, uint32_t code) {
+    const SplitElement element = split(type.type, code);
+    b_significand[i * kLaneColumns + n] = element.significand;
+    b_exponent[i * kLaneColumns + n] = element.exponent;
+    b[i * kLaneColumns + n] = decode(type.format, code);
+  }
+  SplitProduct product(int fraction, bool scaled) const {
+    return {kRows,
+            kColumns,
+            k,
+            fraction,
+            a_significand.data(),
+            a_exponent.data(),
+            b_significand.data(),
+            b_exponent.data(),
+            scaled ? a_scale.data() : nullptr,
+            scaled ? b_scale.data() : nullptr};
+  }
+};
+
+uint32_t finite_code(const FloatFormat& format, std::mt19937_64& random) {
+  if (random() % 8 == 0) {
+    return 0;
+  }
+  const uint64_t sign = random() % 2 == 0 ? format.sign_bit() : 0;
+  return static_cast<uint32_t>(sign | random() % (format.max_code() + 1));
+}
+
+Problem random_problem(const TypeInfo& a, const TypeInfo& b, int k, int scale_range,
+                       std::mt19937_64& random) {
+  Problem p(k);
+  for (int m = 0; m < kRows; ++m) {
+    p.a_scale[m] = scale_range == 0 ? 0 : static_cast<int>(random() % scale_range);
+    for (int i = 0; i < k; ++i) {
+      p.set_a(m, i, a, finite_code(a.format, random));
+    }
+  }
+  for (int n = 0; n < kColumns; ++n) {
+    p.b_scale[n] = scale_range == 0 ? 0 : -static_cast<int>(random() % scale_range);
+    for (int i = 0; i < k; ++i) {
+      p.set_b(n, i, b, finite_code(b.format, random));
+    }
+  }
+  for (uint32_t& c : p.c) {
+    const double magnitude = std::ldexp(1.0 + 0x1p-23 * static_cast<double>(random() % 0x800000),
+                                        static_cast<int>(random() % 60) - 30);
+    c = random() % 8 == 0 ? 0 : bits_of(static_cast<float>(random() % 2 ? magnitude : -magnitude));
+  }
+  return p;
+}
+
+// bf16 ranges over 2^±127, where sums leave doubles' exact range: keep to the middle.
+void narrow_bf16(Problem& p, const TypeInfo& type, std::mt19937_64& random) {
+  for (int i = 0; i < p.k; ++i) {
+    for (int m = 0; m < kRows; ++m) {
+      p.set_a(m, i, type, static_cast<uint32_t>(random() & 0x87FF) | 0x3C00);
+    }
+    for (int n = 0; n < kColumns; ++n) {
+      p.set_b(n, i, type, static_cast<uint32_t>(random() & 0x87FF) | 0x3C00);
+    }
+  }
+}
+
+Problem usual_problem(const TypeInfo& a, const TypeInfo& b, int k, int scale_range,
+                      std::mt19937_64& random) {
+  Problem p = random_problem(a, b, k, scale_range, random);
+  if (a.type == ElementType::bf16) {
+    narrow_bf16(p, a, random);
+  }
+  return p;
+}
+
+TEST(Matrix, HardwareModelOfAllPairsOfTypes) {
+  std::mt19937_64 random(3);
+  for (const TypeInfo& a : kTypes) {
+    for (const TypeInfo& b : kTypes) {
+      const bool wide = a.format.width() == 16;
+      if (wide != (b.format.width() == 16) || (wide && a.type != b.type)) {
+        continue;
+      }
+      for (const int fraction : {kTensorFraction, kFp8WgmmaFraction}) {
+        if (fraction < mantissa_bits(a.type) + mantissa_bits(b.type)) {
+          continue;
+        }
+        const int result_fraction = fraction == kTensorFraction ? 23 : fraction;
+        const Problem p = usual_problem(a, b, wide ? 16 : 32, wide ? 0 : 9, random);
+        std::vector<uint32_t> d = p.c;
+        multiply(p.product(mantissa_bits(a.type) + mantissa_bits(b.type), !wide),
+                 {MmaModel::kHardware, fraction, result_fraction, false}, d.data());
+        for (int m = 0; m < kRows; ++m) {
+          for (int n = 0; n < kColumns; ++n) {
+            const double c = float_of(p.c[m * kColumns + n]);
+            std::vector<ModelTerm> terms = {{c, factor_exponent(kF32, c)}};
+            for (int i = 0; i < p.k; ++i) {
+              const double x = p.a[m * p.k + i];
+              const double y = p.b[i * kLaneColumns + n];
+              const int scale = p.a_scale[m] + p.b_scale[n];
+              terms.push_back({std::ldexp(x * y, scale), factor_exponent(a.format, x) +
+                                                             factor_exponent(b.format, y) + scale});
+            }
+            ASSERT_EQ(float_of(d[m * kColumns + n]), model_sum(terms, fraction, result_fraction))
+                << "types " << int(a.type) << " " << int(b.type) << " row " << m << " column " << n;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Matrix, ExactModelRoundsTheWholeSumOnce) {
+  std::mt19937_64 random(4);
+  for (const TypeInfo& type : kTypes) {
+    const Problem p = usual_problem(type, type, 16, 5, random);
+    std::vector<uint32_t> d = p.c;
+    multiply(p.product(2 * mantissa_bits(type.type), true), {MmaModel::kExact}, d.data());
+    for (int m = 0; m < kRows; ++m) {
+      for (int n = 0; n < kColumns; ++n) {
+        // 113 bits hold these sums: 2^31 * 2^5 down to 2^-53 from C, 2^-48 from products.
+        __float128 sum = float_of(p.c[m * kColumns + n]);
+        for (int i = 0; i < p.k; ++i) {
+          sum += static_cast<__float128>(p.a[m * p.k + i]) * p.b[i * kLaneColumns + n] *
+                 std::ldexp(1.0, p.a_scale[m] + p.b_scale[n]);
+        }
+        ASSERT_EQ(float_of(d[m * kColumns + n]), static_cast<float>(sum));
+      }
+    }
+  }
+}
+
+TEST(Matrix, ExactModelOverTheWholeExponentRange) {
+  Problem p(16);
+  const TypeInfo& bf16 = kTypes[6];
+  p.set_a(0, 0, bf16, 0x7F00);  // 2^127
+  p.set_b(0, 0, bf16, 0x3F80);  // 1
+  p.set_a(0, 1, bf16, 0xFF00);
+  p.set_b(0, 1, bf16, 0x3F80);
+  p.set_a(0, 2, bf16, 0x0001);  // 2^-133
+  p.set_b(0, 2, bf16, 0x3F80);
+  p.c[0] = 0x00000001;  // 2^-149
+  std::vector<uint32_t> d = p.c;
+  multiply(p.product(14, false), {MmaModel::kExact}, d.data());
+  EXPECT_EQ(d[0], 0x00010001u);
+  d = p.c;
+  multiply(p.product(14, false), {MmaModel::kHardware}, d.data());
+  EXPECT_EQ(d[0], 0u) << "the large terms cancel, the small ones were cut";
+}
+
+TEST(Matrix, SpecialValues) {
+  const TypeInfo& e5m2 = kTypes[4];
+  constexpr uint32_t kInf = 0x7C, kNegInf = 0xFC, kNan = 0x7E, kOne = 0x3C;
+  const struct {
+    uint32_t a, b, c, expected;
+  } cases[] = {{kInf, kOne, 0, 0x7F800000},
+               {kNegInf, kOne, 0, 0xFF800000},
+               {kInf, 0, 0, kF32Nan},
+               {kNan, kOne, 0, kF32Nan},
+               {kNan, 0, 0, kF32Nan},
+               {kInf, kOne, 0xFF800000, kF32Nan},
+               {kOne, kOne, 0xFF800000, 0xFF800000},
+               {kOne, kOne, 0x7FC00000, kF32Nan},
+               {kNegInf, kNegInf, 0, 0x7F800000}};
+  for (const MmaModel model : {MmaModel::kHardware, MmaModel::kExact}) {
+    for (const auto& one : cases) {
+      Problem p(32);
+      p.set_a(3, 7, e5m2, one.a);
+      p.set_b(5, 7, e5m2, one.b);
+      p.c[3 * kColumns + 5] = one.c;
+      std::vector<uint32_t> d = p.c;
+      multiply(p.product(4, false), {model}, d.data());
+      EXPECT_EQ(d[3 * kColumns + 5], one.expected) << one.a << " " << one.b << " " << one.c;
+    }
+    Problem p(32);
+    p.a_scale[2] = kNanExponent;
+    std::vector<uint32_t> d = p.c;
+    multiply(p.product(4, true), {model}, d.data());
+    for (int m = 0; m < kRows; ++m) {
+      EXPECT_EQ(d[m * kColumns], m == 2 ? kF32Nan : 0u);
+    }
+  }
+}
+
+TEST(Matrix, F16ResultsRoundToNearestEven) {
+  Problem p(16);
+  const TypeInfo& f16 = kTypes[5];
+  p.set_a(0, 0, f16, 0x3C00);
+  p.set_b(0, 0, f16, 0x1000);  // 2^-11: half of the last bit of 1
+  p.c[0] = 0x3C01;             // 1 + 2^-10
+  p.c[kColumns] = 0x3C00;      // row 1 has no products
+  p.set_a(2, 0, f16, 0x7BFF);
+  p.c[2 * kColumns] = 0x7BFF;
+  std::vector<uint32_t> d = p.c;
+  multiply(p.product(20, false), {MmaModel::kHardware, kTensorFraction, 23, true}, d.data());
+  EXPECT_EQ(d[0], 0x3C02u);
+  EXPECT_EQ(d[kColumns], 0x3C00u);
+  EXPECT_EQ(d[2 * kColumns], 0x7C00u) << "65504 + 65504 * 2^-11 rounds to 65536: infinity";
+}
+
+TEST(Matrix, OverflowIsInfinityAndSubnormalsStay) {
+  Problem p(16);
+  const TypeInfo& bf16 = kTypes[6];
+  p.set_a(0, 0, bf16, 0x7F00);
+  p.set_b(0, 0, bf16, 0x4000);  // 2^127 * 2
+  p.set_a(1, 0, bf16, 0x0080);  // 2^-126
+  p.set_b(1, 0, bf16, 0x3D80);  // 2^-4
+  std::vector<uint32_t> d = p.c;
+  multiply(p.product(14, false), {}, d.data());
+  EXPECT_EQ(d[0], 0x7F800000u);
+  EXPECT_EQ(d[kColumns + 1], 0x00080000u);  // 2^-130
+}
+
+TEST(Matrix, Int8WrapsOrClamps) {
+  std::vector<int32_t> a(kRows * 32, 127);
+  std::vector<int32_t> b(kColumns * 32, 127);
+  std::vector<uint32_t> c(kRows * kColumns, 0x7FFFFFFF);
+  std::vector<uint32_t> d = c;
+  multiply_int8(kRows, kColumns, 32, a.data(), b.data(), false, d.data());
+  EXPECT_EQ(d[0], 0x7FFFFFFFu + 32 * 127 * 127);
+  d = c;
+  multiply_int8(kRows, kColumns, 32, a.data(), b.data(), true, d.data());
+  EXPECT_EQ(d[5], 0x7FFFFFFFu);
+}
+
+// --- 4-bit kinds ------------------------------------------------------------------------------
+
+struct Fp4Problem {
+  std::vector<float> a = std::vector<float>(kRows * kFp4K);
+  std::vector<float> b = std::vector<float>(kColumns * kFp4K);
+  std::vector<SplitScale> a_scale = std::vector<SplitScale>(kRows * kFp4Groups, split_ue8m0(127));
+  std::vector<SplitScale> b_scale =
+      std::vector<SplitScale>(kColumns * kFp4Groups, split_ue8m0(127));
+  std::vector<uint32_t> d = std::vector<uint32_t>(kRows * kColumns);
+
+  void run(MmaModel model) {
+    multiply_fp4({kRows, kColumns, a.data(), b.data(), a_scale.data(), b_scale.data()}, model,
+                 d.data());
+  }
+};
+
+TEST(MatrixFp4, WorkedAccumulation) {
+  const struct {
+    float c, group, hardware, exact;
+  } cases[] = {{16777214, 0.75f, 16777214, 16777215},
+               {-16777214, 0.75f, -16777213, -16777213},
+               {0x1p24f, 0x1p-12f, 0x1p24f, 0x1p24f}};
+  for (const auto& one : cases) {
+    for (const MmaModel model : {MmaModel::kHardware, MmaModel::kExact}) {
+      Fp4Problem p;
+      const bool tiny = one.group < 0.5f;
+      p.a[0] = tiny ? 1.0f : 0.5f;
+      p.b[0] = tiny ? 1.0f : 1.5f;
+      if (tiny) {
+        p.a_scale[0] = split_ue8m0(127 - 12);
+      }
+      p.d[0] = bits_of(one.c);
+      p.run(model);
+      EXPECT_EQ(float_of(p.d[0]), model == MmaModel::kHardware ? one.hardware : one.exact);
+    }
+  }
+}
+
+TEST(MatrixFp4, HardwareModelWithBothKindsOfScales) {
+  std::mt19937_64 random(11);
+  for (const bool ue8m0 : {true, false}) {
+    Fp4Problem p;
+    const auto scale = [&](double& value) {
+      const auto code = static_cast<uint8_t>(ue8m0 ? 117 + random() % 20 : random() % 0x7F);
+      value = ue8m0 ? decode_ue8m0(code) : decode_ue4m3(code);
+      return ue8m0 ? split_ue8m0(code) : split_ue4m3(code);
+    };
+    std::vector<double> a_value(p.a_scale.size()), b_value(p.b_scale.size());
+    for (size_t i = 0; i < p.a_scale.size(); ++i) {
+      p.a_scale[i] = scale(a_value[i]);
+    }
+    for (size_t i = 0; i < p.b_scale.size(); ++i) {
+      p.b_scale[i] = scale(b_value[i]);
+    }
+    for (float& value : p.a) {
+      value = e2m1_values()[random() % 16];
+    }
+    for (float& value : p.b) {
+      value = e2m1_values()[random() % 16];
+    }
+    for (uint32_t& c : p.d) {
+      c = bits_of(std::ldexp(static_cast<float>(random() % 2000) - 1000.0f,
+                             static_cast<int>(random() % 40) - 20));
+    }
+    const std::vector<uint32_t> c = p.d;
+    p.run(MmaModel::kHardware);
+    const auto scale_exponent = [&](double value) {
+      return ue8m0 ? std::ilogb(value) : factor_exponent(kE4m3, value == 0 ? 0x1p-9 : value);
+    };
+    for (int m = 0; m < kRows; ++m) {
+      for (int n = 0; n < kColumns; ++n) {
+        const double start = float_of(c[m * kColumns + n]);
+        std::vector<ModelTerm> terms = {{start, factor_exponent(kF32, start)}};
+        for (int group = 0; group < kFp4Groups; ++group) {
+          double sum = 0;
+          for (int i = 16 * group; i < 16 * group + 16; ++i) {
+            sum += double{p.a[m * kFp4K + i]} * p.b[i * kLaneColumns + n];
+          }
+          const double sa = a_value[m * kFp4Groups + group];
+          const double sb = b_value[n * kFp4Groups + group];
+          terms.push_back({sum * sa * sb, scale_exponent(sa) + scale_exponent(sb)});
+        }
+        ASSERT_EQ(float_of(p.d[m * kColumns + n]), model_sum(terms, kFp4Fraction, 23));
+      }
+    }
+  }
+}
+
+TEST(MatrixFp4, NanScaleReachesItsRowOrColumnOnly) {
+  for (const MmaModel model : {MmaModel::kHardware, MmaModel::kExact}) {
+    Fp4Problem p;
+    p.a_scale[4 * kFp4Groups + 3] = split_ue8m0(255);
+    p.b_scale[6 * kFp4Groups] = split_ue4m3(0xFF);
+    p.d[0] = 0xFF800000;
+    p.run(model);
+    for (int m = 0; m < kRows; ++m) {
+      for (int n = 0; n < kColumns; ++n) {
+        const uint32_t otherwise = m + n == 0 ? 0xFF800000u : 0u;
+        EXPECT_EQ(p.d[m * kColumns + n], m == 4 || n == 6 ? kF32Nan : otherwise);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace emu::num
