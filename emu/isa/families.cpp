@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isa/families.hpp"
 
+#include "isa/asynchronous.hpp"
 #include "isa/decode.hpp"
 
 namespace emu {
@@ -16,7 +17,7 @@ const OpcodeTable& opcode_table() {
 
 void register_families(OpcodeTable& table) {
   // One line per family file.
-  (void)table;
+  register_asynchronous(table);
 }
 
 }  // namespace emu

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must be over when a warp or a CTA ends, and how it is described while it is not.
+#include <string>
+
+#include "exec/hooks.hpp"
+#include "isa/async_state.hpp"
+#include "isa/cta_control.hpp"
+#include "isa/tcgen05.hpp"
+
+namespace emu {
+namespace {
+
+constexpr uint32_t kWarpgroup = 4;
+
+// setmaxnreg belongs to all four warps of a warpgroup.
+std::string registers_fault(const Cta& cta) {
+  const CtaControl* control = cta_control_if_any(cta);
+  if (control == nullptr) {
+    return {};
+  }
+  for (size_t warp = 0; warp < control->registers.size(); ++warp) {
+    const size_t first = warp / kWarpgroup * kWarpgroup;
+    if (control->registers[warp].changes != control->registers[first].changes) {
+      return "warps " + std::to_string(first) + " and " + std::to_string(warp) +
+             " of one warpgroup executed different numbers of setmaxnreg";
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string check_warp_exit(const Warp& warp) {
+  const AsyncState* state = async_state_if_any(warp);
+  if (state == nullptr) {
+    return {};
+  }
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    if (!state->bulk[lane].open_is_empty()) {
+      return "lane " + std::to_string(lane) +
+             " exits with bulk stores that no cp.async.bulk.commit_group has committed";
+    }
+  }
+  return {};
+}
+
+std::string check_cta_exit(const Cta& cta) {
+  if (cta.pending_async != 0) {
+    return std::to_string(cta.pending_async) +
+           " asynchronous operations still use the memory of a CTA that exits";
+  }
+  const auto* tensor = static_cast<const CtaTensor*>(cta.tmem.get());
+  if (tensor != nullptr && tensor->memory.any_allocated()) {
+    return "the CTA exits with allocated tensor memory";
+  }
+  return registers_fault(cta);
+}
+
+std::string describe_async(const Warp& warp) {
+  const AsyncState* state = async_state_if_any(warp);
+  if (state == nullptr) {
+    return {};
+  }
+  std::string text;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const uint64_t bulk = state->bulk[lane].unfinished();
+    const uint64_t copy = state->copy[lane].unfinished();
+    if (bulk + copy != 0) {
+      text += (text.empty() ? "lane " : ", lane ") + std::to_string(lane) + ": " +
+              std::to_string(bulk) + " bulk and " + std::to_string(copy) +
+              " cp.async operations not complete";
+    }
+  }
+  return text;
+}
+
+}  // namespace emu
