@@ -129,12 +129,13 @@ typedef struct mxgemm_device_info {
   int32_t isa_offered; /* highest mxgemm_isa of CPU, OS and this build, CPU only */
   int32_t num_threads; /* threads the CPU backend uses; multiprocessors on CUDA */
   uint64_t memory_bytes;
+  uint64_t l2_bytes; /* second-level cache of a GPU; 0 on the CPU, or where it is not known */
   char name[128];
   char arch[32]; /* "avx512", "sm120f", … : the middle part of full kernel ids */
 } mxgemm_device_info;
 /* clang-format off */
 #define MXGEMM_DEVICE_INFO_INIT \
-  {sizeof(mxgemm_device_info), 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}}
+  {sizeof(mxgemm_device_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}}
 /* clang-format on */
 
 /* Number of devices of that kind: 1 for the CPU, 0 for CUDA where no driver or no device is found

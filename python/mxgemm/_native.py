@@ -75,6 +75,7 @@ class DeviceInfo(Struct):
         ("isa_offered", c_int32),
         ("num_threads", c_int32),
         ("memory_bytes", c_uint64),
+        ("l2_bytes", c_uint64),
         ("name", c_char * 128),
         ("arch", c_char * 32),
     )

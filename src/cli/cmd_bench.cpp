@@ -4,18 +4,21 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <set>
 
 #include "bench/shapes.hpp"
+#include "cli/bench_timing.hpp"
 #include "cli/commands.hpp"
 #include "cli/device.hpp"
+#include "cli/device_peaks.hpp"
 #include "cli/io/json_writer.hpp"
 #include "cli/option_values.hpp"
 #include "cli/problem.hpp"
 #include "cli/table.hpp"
-#include "cli/verify_run.hpp"
 
 namespace mxgemm::cli {
 namespace {
@@ -25,10 +28,15 @@ constexpr const char* kExamples =
     "  mxgemm bench m1n4096k4096:bf16:mxf4:bf16:packed --threads 1 --repeat 100\n"
     "  mxgemm bench m256n256k256:mxf4:mxf4:f32 --kernel all\n"
     "  mxgemm bench --suite gptoss --formats bf16:mxf4:bf16 --json\n"
+    "  mxgemm bench --suite llama --device cuda:0\n"
     "\n"
-    "A run is timed from call to completion, after a warm-up; B is packed (`packed`) outside the\n"
-    "timing. GB/s counts each operand, C, bias and D once. `mxgemm verify --help` explains "
-    "problems.\n";
+    "On the CPU a run is timed from call to completion, on a GPU as one of a queue of runs that\n"
+    "takes at least 2 ms, by events, with the operands in as many copies as exceed twice the L2.\n"
+    "B is packed (`packed`) outside the timing. GB/s counts each operand, C, bias and D once; "
+    "\"of\n"
+    "peak\" is the share of the speed that the vendor's figures allow, and the figure that "
+    "limits.\n"
+    "`mxgemm verify --help` explains problems.\n";
 
 struct BenchRequest {
   std::vector<std::string> problems;
@@ -38,6 +46,7 @@ struct BenchRequest {
   std::string kernel_id;
   int repeat = 0;
   int threads = 0;
+  bool warm = false;
   bool json = false;
 };
 
@@ -52,75 +61,22 @@ struct BenchRow {
   Problem problem;
   DeviceId device;
   std::string kernel_id;
-  std::vector<double> seconds;  // sorted
+  Timing timing;
   double bytes = 0.0;
+  size_t copies = 1;
+  bool cold = false;
+  std::optional<Roofline> limit;
 
-  double median() const {
-    const size_t half = seconds.size() / 2;
-    return seconds.size() % 2 != 0 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2;
-  }
-  double flops() const {
+  double flops_per_second() const {
     return 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-           static_cast<double>(problem.k);
+           static_cast<double>(problem.k) / timing.median();
+  }
+  double bytes_per_second() const { return bytes / timing.median(); }
+  // Of the speed that the stated peaks allow; NaN where they are not known.
+  double peak_percent() const {
+    return limit.has_value() ? 100.0 * limit->seconds / timing.median() : std::nan("");
   }
 };
-
-// Times single runs with the library's events, on a CPU a clock.
-class Stopwatch {
- public:
-  explicit Stopwatch(DeviceId device) {
-    check(mxgemm_event_create(device.kind, device.index, &start_));
-    check(mxgemm_event_create(device.kind, device.index, &end_));
-  }
-  ~Stopwatch() {
-    mxgemm_event_destroy(start_);
-    mxgemm_event_destroy(end_);
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
-  double seconds(const DeviceProblem& problem, const Plan& plan) {
-    check(mxgemm_event_record(start_, nullptr));
-    problem.launch(plan);
-    check(mxgemm_event_record(end_, nullptr));
-    float milliseconds = 0.0f;
-    check(mxgemm_event_elapsed(start_, end_, &milliseconds));
-    return milliseconds * 1e-3;
-  }
-
- private:
-  mxgemm_event* start_ = nullptr;
-  mxgemm_event* end_ = nullptr;
-};
-
-std::vector<double> time_runs(DeviceProblem& problem, const Plan& plan, int repeat) {
-  // Without --repeat: enough runs for a stable median within about a third of a second, three where
-  // one takes longer.
-  constexpr double kEnough = 0.3;
-  constexpr size_t kMinRuns = 3;
-  constexpr size_t kMaxRuns = 1000;
-  constexpr double kWarmUp = 0.05;
-  problem.prepare(plan);
-  Stopwatch stopwatch(problem.device());
-  double spent = 0.0;
-  do {
-    spent += stopwatch.seconds(problem, plan);
-  } while (spent > 0.0 && spent < kWarmUp);
-  std::vector<double> seconds;
-  spent = 0.0;
-  const auto finished = [&] {
-    if (repeat > 0) {
-      return seconds.size() == static_cast<size_t>(repeat);
-    }
-    return seconds.size() >= kMaxRuns || (seconds.size() >= kMinRuns && spent >= kEnough);
-  };
-  while (!finished()) {
-    seconds.push_back(stopwatch.seconds(problem, plan));
-    spent += seconds.back();
-  }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds;
-}
 
 std::vector<Job> make_jobs(const BenchRequest& request) {
   std::vector<Job> jobs;
@@ -185,7 +141,7 @@ double moved_bytes(const Problem& problem, DeviceId device) {
   return bytes;
 }
 
-Table make_table(const std::vector<Job>& jobs) {
+Table make_table(const std::vector<Job>& jobs, DeviceId device) {
   using Align = Table::Align;
   size_t problem = 0;
   size_t kernel = 0;
@@ -195,27 +151,40 @@ Table make_table(const std::vector<Job>& jobs) {
       kernel = std::max(kernel, id.size());
     }
   }
-  return Table({{"problem", Align::kLeft, problem},
-                {"kernel", Align::kLeft, kernel},
-                {"median", Align::kRight, 8},
-                {"min", Align::kRight, 8},
-                {"max", Align::kRight, 8},
-                {"GFLOP/s", Align::kRight, 8},
-                {"GB/s", Align::kRight, 6},
-                {"runs", Align::kRight, 4},
-                {"shape", Align::kLeft, 0}});
+  std::vector<Table::Column> columns = {{"problem", Align::kLeft, problem},
+                                        {"kernel", Align::kLeft, kernel},
+                                        {"median", Align::kRight, 8},
+                                        {"min", Align::kRight, 8},
+                                        {"max", Align::kRight, 8}};
+  if (device.kind == MXGEMM_DEVICE_CPU) {
+    columns.insert(columns.end(), {{"GFLOP/s", Align::kRight, 8}, {"GB/s", Align::kRight, 6}});
+  } else {
+    columns.insert(columns.end(), {{"TFLOP/s", Align::kRight, 7},
+                                   {"GB/s", Align::kRight, 6},
+                                   {"of peak", Align::kRight, 11}});
+  }
+  columns.insert(columns.end(), {{"runs", Align::kRight, 4}, {"shape", Align::kLeft, 0}});
+  return Table(columns);
 }
 
 std::vector<std::string> cells(const BenchRow& row) {
-  return {to_string(row.problem),
-          row.kernel_id,
-          format_seconds(row.median()),
-          format_seconds(row.seconds.front()),
-          format_seconds(row.seconds.back()),
-          fmt::format("{:.1f}", row.flops() / row.median() * 1e-9),
-          fmt::format("{:.2f}", row.bytes / row.median() * 1e-9),
-          fmt::to_string(row.seconds.size()),
-          row.name};
+  const std::vector<double>& seconds = row.timing.seconds;
+  std::vector<std::string> result = {
+      to_string(row.problem), row.kernel_id, format_seconds(row.timing.median()),
+      format_seconds(seconds.front()), format_seconds(seconds.back())};
+  if (row.device.kind == MXGEMM_DEVICE_CPU) {
+    result.push_back(fmt::format("{:.1f}", row.flops_per_second() * 1e-9));
+    result.push_back(fmt::format("{:.2f}", row.bytes_per_second() * 1e-9));
+  } else {
+    result.push_back(fmt::format("{:.1f}", row.flops_per_second() * 1e-12));
+    result.push_back(fmt::format("{:.0f}", row.bytes_per_second() * 1e-9));
+    result.push_back(row.limit.has_value()
+                         ? fmt::format("{:.1f}% {}", row.peak_percent(), row.limit->limit)
+                         : "-");
+  }
+  result.push_back(fmt::to_string(seconds.size()));
+  result.push_back(row.name);
+  return result;
 }
 
 void write_row(const BenchRow& row, JsonWriter& json) {
@@ -224,13 +193,33 @@ void write_row(const BenchRow& row, JsonWriter& json) {
   json.key("shape").string(row.name);
   json.key("device").string(to_string(row.device));
   json.key("kernel").string(row.kernel_id);
-  json.key("runs").size(row.seconds.size());
-  json.key("median_seconds").number(row.median());
-  json.key("min_seconds").number(row.seconds.front());
-  json.key("max_seconds").number(row.seconds.back());
-  json.key("gflops").number(row.flops() / row.median() * 1e-9);
+  json.key("runs").size(row.timing.seconds.size());
+  json.key("launches_per_run").integer(row.timing.launches);
+  json.key("copies").size(row.copies);
+  json.key("l2_cold").boolean(row.cold);
+  json.key("median_seconds").number(row.timing.median());
+  json.key("min_seconds").number(row.timing.seconds.front());
+  json.key("max_seconds").number(row.timing.seconds.back());
+  json.key("gflops").number(row.flops_per_second() * 1e-9);
   json.key("bytes").number(row.bytes);
-  json.key("gbytes_per_second").number(row.bytes / row.median() * 1e-9);
+  json.key("gbytes_per_second").number(row.bytes_per_second() * 1e-9);
+  json.key("peak_percent").number(row.peak_percent());
+  json.key("peak_limit").string(row.limit.has_value() ? row.limit->limit : "");
+  json.end();
+}
+
+void write_peaks(const DevicePeaks* peaks, JsonWriter& json) {
+  json.key("peaks");
+  if (peaks == nullptr) {
+    json.null();
+    return;
+  }
+  json.begin_object();
+  json.key("bf16_tflops").number(peaks->bf16_tflops);
+  json.key("fp8_tflops").number(peaks->fp8_tflops);
+  json.key("fp4_tflops").number(peaks->fp4_tflops);
+  json.key("memory_gbytes_per_second").number(peaks->memory_gbytes);
+  json.key("source").string(peaks->source);
   json.end();
 }
 
@@ -241,6 +230,8 @@ void print_json(const std::vector<BenchRow>& rows, DeviceId device, Console& con
   json.key("version").string(mxgemm_version());
   json.key("device_name").string(info.name);
   json.key("threads").integer(info.num_threads);
+  json.key("l2_bytes").size(info.l2_bytes);
+  write_peaks(find_peaks(info.name), json);
   json.key("rows").begin_array();
   for (const BenchRow& row : rows) {
     write_row(row, json);
@@ -249,35 +240,58 @@ void print_json(const std::vector<BenchRow>& rows, DeviceId device, Console& con
   fmt::print(console.out, "{}\n", json.text());
 }
 
-DeviceId one_device(const std::string& text) {
-  if (text == "all") {
-    throw CommandError(kExitBadCommandLine, "--device is 'all', allowed are cpu and cuda:N");
+// What was timed on, and against which peaks.
+void print_device(DeviceId device, Console& console) {
+  const mxgemm_device_info info = device_info(device);
+  if (device.kind == MXGEMM_DEVICE_CPU) {
+    fmt::print(console.err, "{}, {} threads\n", info.name, info.num_threads);
+    return;
   }
-  return parse_devices(text).front();
+  fmt::print(console.err, "{}, {} multiprocessors, L2 {}; ", info.name, info.num_threads,
+             format_bytes(static_cast<double>(info.l2_bytes)));
+  if (const DevicePeaks* peaks = find_peaks(info.name); peaks != nullptr) {
+    fmt::print(console.err, "stated peaks: bf16 {:g}, fp8 {:g}, fp4 {:g} TFLOP/s, {:g} GB/s ({})\n",
+               peaks->bf16_tflops, peaks->fp8_tflops, peaks->fp4_tflops, peaks->memory_gbytes,
+               peaks->source);
+  } else {
+    fmt::print(console.err, "no peaks of it are known\n");
+  }
 }
 
 int bench(const BenchRequest& request, Console& console) {
   std::vector<Job> jobs = make_jobs(request);
-  const DeviceId device = one_device(request.device);
+  const DeviceId device = parse_device(request.device);
   check(mxgemm_set_num_threads(request.threads), "--threads");
+  check(mxgemm_device_synchronize(device.kind, device.index));  // says so where nothing runs
   choose_kernels(request, device, jobs);
-  const Table table = make_table(jobs);
+  const Table table = make_table(jobs, device);
   if (!request.json) {
-    const mxgemm_device_info info = device_info(device);
-    fmt::print(console.err, "{}, {} threads\n", info.name, info.num_threads);
+    print_device(device, console);
     table.print_title(console.out, console.color);
   }
+  const DevicePeaks* peaks = find_peaks(device_info(device).name);
   std::vector<BenchRow> rows;
   for (const Job& job : jobs) {
     require_memory(job.problem, 3.0 * static_cast<double>(total_bytes(job.problem)));
     const ProblemData data = make_data(job.problem, DataKind::kNormal, 1);
-    DeviceProblem on_device(data, device, Placement::kGuarded, false);
+    const double bytes = moved_bytes(job.problem, device);
+    RotatingProblem on_device(data, device, bytes, request.warm);
     for (const std::string& id : job.kernel_ids) {
       const Plan plan(on_device.desc(), id);
-      rows.push_back({job.name, job.problem, device, id, time_runs(on_device, plan, request.repeat),
-                      moved_bytes(job.problem, device)});
+      BenchRow& row = rows.emplace_back();
+      row.name = job.name;
+      row.problem = job.problem;
+      row.device = device;
+      row.kernel_id = id;
+      row.bytes = bytes;
+      row.copies = on_device.copies();
+      row.cold = on_device.cold();
+      row.timing = time_runs(on_device, plan, request.repeat);
+      if (peaks != nullptr) {
+        row.limit = roofline(*peaks, job.problem, bytes);
+      }
       if (!request.json) {
-        table.print_row(console.out, cells(rows.back()));
+        table.print_row(console.out, cells(row));
       }
       if (!console.out.flush()) {
         return kExitOk;  // nobody reads on
@@ -315,6 +329,8 @@ void register_bench(Program& program) {
       ->transform(CLI::Validator(take_uint64, ""))
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  command->add_flag("--warm", request->warm,
+                    "GPU: one copy of the operands, which may stay in the L2 between runs");
   command->add_flag("--json", request->json, "print JSON");
 }
 

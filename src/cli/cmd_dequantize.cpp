@@ -23,12 +23,14 @@ namespace {
 
 constexpr const char* kExamples =
     "  mxgemm dequantize model-mxf4.safetensors model.safetensors\n"
-    "  mxgemm dequantize model-mxf4.safetensors model.safetensors --dtype bf16\n";
+    "  mxgemm dequantize model-mxf4.safetensors model.safetensors --dtype bf16\n"
+    "  mxgemm dequantize model-mxf4.safetensors model.safetensors --device cuda:0\n";
 
 struct Arguments {
   std::string input;
   std::string output;
   std::string dtype;
+  std::string device = "cpu";
   bool force = false;
   bool json = false;
 };
@@ -75,11 +77,12 @@ ShardPlan plan_shard(const SafetensorsReader& shard, const Arguments& arguments)
   return plan;
 }
 
-void write_shard(const ShardPlan& plan, SafetensorsWriter* writer, Progress* progress,
-                 const Arguments& arguments) {
+void write_shard(const ShardPlan& plan, DeviceId device, SafetensorsWriter* writer,
+                 Progress* progress, const Arguments& arguments) {
   const OnProgress on_progress = [progress](uint64_t bytes) { progress->advance(bytes); };
   for (const auto& [name, tensor] : plan.decoded) {
-    dequantize_tensor(tensor, name, output_dtype(arguments, tensor.record), writer, on_progress);
+    dequantize_tensor(tensor, name, output_dtype(arguments, tensor.record), device, writer,
+                      on_progress);
   }
   for (const TensorInfo* tensor : plan.copied) {
     copy_tensor(*plan.shard, *tensor, writer, on_progress);
@@ -113,6 +116,7 @@ void print_result(const std::vector<ShardPlan>& plans, const Arguments& argument
 
 int run(const Arguments& arguments, Console& console) {
   remove_tracked_files_on_signal();
+  const DeviceId device = parse_device(arguments.device);
   Checkpoint checkpoint;
   check(Checkpoint::open(arguments.input, &checkpoint));
   std::vector<ShardPlan> plans;
@@ -136,7 +140,7 @@ int run(const Arguments& arguments, Console& console) {
     Progress progress(console, "dequantising", total);
     for (size_t i = 0; i < plans.size(); ++i) {
       SafetensorsWriter* writer = output.begin_shard(i, plans[i].outputs, plans[i].metadata);
-      write_shard(plans[i], writer, &progress, arguments);
+      write_shard(plans[i], device, writer, &progress, arguments);
       output.finish_shard();
     }
     output.publish();
@@ -160,6 +164,7 @@ void register_dequantize(Program& program) {
       ->required();
   command->add_option("--dtype", arguments->dtype, "type of the result (default: as before)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  command->add_option("--device", arguments->device, "cpu or cuda:N (default: cpu)");
   command->add_flag("--force", arguments->force, "replace files that exist");
   command->add_flag("--json", arguments->json, "print JSON");
 }

@@ -20,6 +20,7 @@
 #include "cli/option_values.hpp"
 #include "cli/problem.hpp"
 #include "cli/quantize_options.hpp"
+#include "cli/staging.hpp"
 #include "cli/table.hpp"
 
 namespace mxgemm::cli {
@@ -29,7 +30,10 @@ constexpr const char* kExamples =
     "  mxgemm gemm A.npy B.npy --format-a mxf4 --format-b mxf4 -o D.npy\n"
     "  mxgemm gemm X.npy model-mxf4.safetensors:layers.0.mlp.weight --bias b.npy --act gelu -o "
     "D.npy\n"
-    "A is M x K, B is N x K (as models store weights), D is M x N.\n";
+    "  mxgemm gemm A.npy B.npy --format-a mxf4 --format-b mxf4 --device cuda:0 -o D.npy\n"
+    "A is M x K, B is N x K (as models store weights), D is M x N. --format-a and --format-b "
+    "quantise\n"
+    "on the CPU, which gives the bytes that a GPU gives.\n";
 
 struct Arguments {
   std::string a;
@@ -45,42 +49,6 @@ struct Arguments {
   std::string kernel;
   QuantizeOptions quantize;
   bool json = false;
-};
-
-// Bytes on the device: the host's own on the CPU, else a copy.
-class DeviceBytes {
- public:
-  DeviceBytes(DeviceId device, const void* host, uint64_t bytes) : device_(device), data_(nullptr) {
-    if (device.kind == MXGEMM_DEVICE_CPU || host == nullptr || bytes == 0) {
-      data_ = const_cast<void*>(host);  // read only
-      return;
-    }
-    allocate(bytes);
-    check(mxgemm_device_copy(device.kind, device.index, data_, MXGEMM_DEVICE_CPU, 0, host, bytes,
-                             nullptr));
-  }
-  DeviceBytes(DeviceId device, uint64_t bytes) : device_(device), data_(nullptr) {
-    allocate(bytes);
-  }
-  ~DeviceBytes() {
-    if (owned_) {
-      mxgemm_device_free(device_.kind, device_.index, data_);
-    }
-  }
-  DeviceBytes(const DeviceBytes&) = delete;
-  DeviceBytes& operator=(const DeviceBytes&) = delete;
-
-  void* data() const { return data_; }
-
- private:
-  void allocate(uint64_t bytes) {
-    check(mxgemm_device_alloc(device_.kind, device_.index, bytes, &data_));
-    owned_ = true;
-  }
-
-  DeviceId device_;
-  void* data_;
-  bool owned_ = false;
 };
 
 struct Inputs {
@@ -177,35 +145,33 @@ Output multiply(const Arguments& arguments, const Inputs& inputs, DeviceId devic
   args.alpha = arguments.alpha;
   args.a = inputs.a.operand();
   args.b = inputs.b.operand();
-  const DeviceBytes a(device, args.a.data, args.a.data_bytes);
-  const DeviceBytes a_scale(device, args.a.scale, args.a.scale_bytes);
-  const DeviceBytes b(device, args.b.data, args.b.data_bytes);
-  const DeviceBytes b_scale(device, args.b.scale, args.b.scale_bytes);
-  args.a.data = a.data();
-  args.a.scale = static_cast<const uint8_t*>(a_scale.data());
-  args.b.data = b.data();
-  args.b.scale = static_cast<const uint8_t*>(b_scale.data());
-  std::optional<DeviceBytes> bias;
+  Staging a(device);
+  Staging a_scale(device);
+  Staging b(device);
+  Staging b_scale(device);
+  Staging bias(device);
+  Staging d(device);
+  Staging workspace(device);
+  args.a.data = a.in(args.a.data, args.a.data_bytes);
+  args.a.scale = static_cast<const uint8_t*>(a_scale.in(args.a.scale, args.a.scale_bytes));
+  args.b.data = b.in(args.b.data, args.b.data_bytes);
+  args.b.scale = static_cast<const uint8_t*>(b_scale.in(args.b.scale, args.b.scale_bytes));
   if (inputs.bias.has_value()) {
     const mxgemm_operand operand = inputs.bias->operand();
-    bias.emplace(device, operand.data, operand.data_bytes);
-    args.bias = bias->data();
+    args.bias = bias.in(operand.data, operand.data_bytes);
     args.bias_bytes = operand.data_bytes;
   }
-  const DeviceBytes d(device, d_bytes);
-  args.d = d.data();
+  output.d.resize(d_bytes);
+  args.d = d.out(output.d.data(), d_bytes);
   args.d_bytes = d_bytes;
-  const DeviceBytes workspace(device, plan.workspace_bytes());
-  args.workspace = workspace.data();
   args.workspace_bytes = plan.workspace_bytes();
+  args.workspace = workspace.scratch(args.workspace_bytes);
 
   const auto start = std::chrono::steady_clock::now();
   check(mxgemm_run(plan.get(), &args, nullptr));
   check(mxgemm_device_synchronize(device.kind, device.index));
   output.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  output.d.resize(d_bytes);
-  check(mxgemm_device_copy(MXGEMM_DEVICE_CPU, 0, output.d.data(), device.kind, device.index,
-                           d.data(), d_bytes, nullptr));
+  d.fetch(output.d.data(), d_bytes);
   return output;
 }
 
@@ -232,10 +198,7 @@ void print_result(const Arguments& arguments, const Inputs& inputs, const Output
 
 int run(const Arguments& arguments, Console& console) {
   remove_tracked_files_on_signal();
-  const std::vector<DeviceId> devices = parse_devices(arguments.device);
-  if (arguments.device == "all") {
-    throw CommandError(kExitBadCommandLine, "--device all: one device multiplies; give its name");
-  }
+  const DeviceId device = parse_device(arguments.device);
   const Inputs inputs = load(arguments);
   std::vector<FileId> files = inputs.a.files();
   files.insert(files.end(), inputs.b.files().begin(), inputs.b.files().end());
@@ -243,7 +206,7 @@ int run(const Arguments& arguments, Console& console) {
     files.insert(files.end(), inputs.bias->files().begin(), inputs.bias->files().end());
   }
   check(check_output_path(arguments.output, true, "", files));
-  const Output output = multiply(arguments, inputs, devices.front());
+  const Output output = multiply(arguments, inputs, device);
   const Dtype dtype = arguments.out_format == "f32"    ? Dtype::kF32
                       : arguments.out_format == "bf16" ? Dtype::kBf16
                                                        : Dtype::kF16;

@@ -71,9 +71,10 @@ std::string describe_device(const mxgemm_device_info& info) {
     return fmt::format("{}, level {} (offered: {}), {} threads, {}", info.name, isa_name(info.isa),
                        isa_name(info.isa_offered), info.num_threads, memory);
   }
-  return fmt::format("{}, compute capability {}.{}, kernels {}, {} multiprocessors, {}", info.name,
-                     info.capability_major, info.capability_minor,
-                     info.arch[0] == '\0' ? "none" : info.arch, info.num_threads, memory);
+  return fmt::format("{}, compute capability {}.{}, kernels {}, {} multiprocessors, {}, L2 {}",
+                     info.name, info.capability_major, info.capability_minor,
+                     info.arch[0] == '\0' ? "none" : info.arch, info.num_threads, memory,
+                     format_bytes(static_cast<double>(info.l2_bytes)));
 }
 
 std::string describe_library(const mxgemm_library_info& info) {
@@ -148,6 +149,7 @@ void write_device(DeviceId device, JsonWriter& json) {
     json.key("capability")
         .string(fmt::format("{}.{}", info.capability_major, info.capability_minor));
     json.key("multiprocessors").integer(info.num_threads);
+    json.key("l2_bytes").size(info.l2_bytes);
   }
   json.end();
 }

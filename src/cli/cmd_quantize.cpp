@@ -25,7 +25,9 @@ namespace {
 constexpr const char* kExamples =
     "  mxgemm quantize model.safetensors model-mxf4.safetensors --format mxf4\n"
     "  mxgemm quantize model.safetensors out.safetensors --format nvf4 --include 'mlp\\.'\n"
-    "  mxgemm quantize big/model.safetensors.index.json big-mxf8 --format mxf8 --preset torchao\n";
+    "  mxgemm quantize big/model.safetensors.index.json big-mxf8 --format mxf8 --preset torchao\n"
+    "  mxgemm quantize model.safetensors model-mxf4.safetensors --format mxf4 --device cuda:0\n"
+    "Every device makes the same bytes. --scale-rule mse and --stochastic are for the CPU only.\n";
 
 struct Arguments {
   std::string input;
@@ -34,6 +36,7 @@ struct Arguments {
   std::string include;
   std::string exclude;
   QuantizeOptions options;
+  std::string device = "cpu";
   bool force = false;
   bool json = false;
 };
@@ -213,7 +216,8 @@ void print_json(const std::vector<ResultRow>& rows, const Arguments& arguments,
 int run(const Arguments& arguments, Console& console) {
   remove_tracked_files_on_signal();
   const internal::Format format = parse_format(arguments.format);
-  const mxgemm_quantize_desc desc = make_quantize_desc(arguments.options, format);
+  const mxgemm_quantize_desc desc =
+      make_quantize_desc(arguments.options, format, parse_device(arguments.device));
   Checkpoint checkpoint;
   check(Checkpoint::open(arguments.input, &checkpoint));
   const std::vector<ShardPlan> plan =
@@ -247,6 +251,7 @@ void register_quantize(Program& program) {
                           std::string(kKeptByDefault) + ")");
   command->add_option("--exclude", arguments->exclude, "keep those whose names match");
   add_quantize_options(command, &arguments->options);
+  command->add_option("--device", arguments->device, "cpu or cuda:N (default: cpu)");
   command->add_flag("--force", arguments->force, "replace files that exist");
   command->add_flag("--json", arguments->json, "print JSON");
 }

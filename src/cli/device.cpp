@@ -60,6 +60,13 @@ std::vector<DeviceId> parse_devices(std::string_view text) {
   return {device};
 }
 
+DeviceId parse_device(std::string_view text) {
+  if (text == "all") {
+    throw CommandError(kExitBadCommandLine, "--device is 'all', allowed are cpu and cuda:N");
+  }
+  return parse_devices(text).front();
+}
+
 mxgemm_device_info device_info(DeviceId device) {
   mxgemm_device_info info = MXGEMM_DEVICE_INFO_INIT;
   check(mxgemm_device_info_get(device.kind, device.index, &info));

@@ -25,6 +25,9 @@ std::string to_string(DeviceId device);
 // is none of these, 3 for a device that this machine lacks, with the library's reason.
 std::vector<DeviceId> parse_devices(std::string_view text);
 
+// "cpu" or "cuda:N" alone.
+DeviceId parse_device(std::string_view text);
+
 mxgemm_device_info device_info(DeviceId device);
 
 // "scalar", "avx2", …

@@ -109,7 +109,8 @@ internal::Format parse_format(const std::string& name) {
   return internal::Format::kNone;
 }
 
-mxgemm_quantize_desc make_quantize_desc(const QuantizeOptions& options, internal::Format format) {
+mxgemm_quantize_desc make_quantize_desc(const QuantizeOptions& options, internal::Format format,
+                                        DeviceId device) {
   mxgemm_quantize_desc desc = MXGEMM_QUANTIZE_DESC_INIT;
   desc.format = static_cast<int32_t>(format);
   desc.format_src = MXGEMM_F32;
@@ -139,6 +140,10 @@ mxgemm_quantize_desc make_quantize_desc(const QuantizeOptions& options, internal
   float global_scale = 1.0f;
   args.global_scale = two_levels ? &global_scale : nullptr;
   check(mxgemm_quantize(&desc, &args, nullptr));
+  desc.device_kind = device.kind;
+  desc.device_index = device.index;
+  uint64_t bytes = 0;
+  check(mxgemm_quantize_workspace_size(&desc, &bytes));  // says what only the CPU has
   desc.cols = 0;
   return desc;
 }

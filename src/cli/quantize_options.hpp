@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/device.hpp"
 #include "formats/block_format.hpp"
 #include "mxgemm/mxgemm.h"
 
@@ -37,8 +38,9 @@ const std::vector<std::string>& block_scaled_format_names();
 internal::Format parse_format(const std::string& name);
 
 // A descriptor for 0 rows: the caller fills in source format, rows and columns. Throws where an
-// option does not fit the format, with the library's message.
-mxgemm_quantize_desc make_quantize_desc(const QuantizeOptions& options, internal::Format format);
+// option does not fit the format, or is one that `device` lacks, with the library's message.
+mxgemm_quantize_desc make_quantize_desc(const QuantizeOptions& options, internal::Format format,
+                                        DeviceId device = {});
 
 // Names of the values, as the options have them.
 const char* scale_rule_name(int32_t rule);

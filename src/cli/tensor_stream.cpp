@@ -10,6 +10,7 @@
 #include "base/math.hpp"
 #include "cli/check_status.hpp"
 #include "cli/io/file_error.hpp"
+#include "cli/staging.hpp"
 #include "formats/scale_layout.hpp"
 
 namespace mxgemm::cli {
@@ -108,6 +109,8 @@ class ChunkQuantizer {
   ChunkQuantizer(const mxgemm_quantize_desc& desc, float global_scale)
       : desc_(desc), global_scale_(global_scale) {}
 
+  DeviceId device() const { return {desc_.device_kind, desc_.device_index}; }
+
   void run(const void* elements, int64_t row, int64_t rows) {
     mxgemm_quantize_desc desc = desc_;
     desc.rows = rows;
@@ -120,18 +123,24 @@ class ChunkQuantizer {
     qdata_.resize(qdata_bytes);
     scale_.resize(scale_bytes(desc, rows));
     mxgemm_quantize_args args = MXGEMM_QUANTIZE_ARGS_INIT;
-    args.src = elements;
     args.src_bytes =
         static_cast<uint64_t>(rows * desc.cols) *
         static_cast<uint64_t>(
             internal::find_format(static_cast<Format>(desc.format_src))->element_bits / 8);
-    args.qdata = qdata_.data();
+    args.src = src_on_device_.in(elements, args.src_bytes);
+    args.qdata = qdata_on_device_.out(qdata_.data(), qdata_.size());
     args.qdata_bytes = qdata_.size();
-    args.scale = scale_.data();
+    args.scale = static_cast<uint8_t*>(scale_on_device_.out(scale_.data(), scale_.size()));
     args.scale_bytes = scale_.size();
-    args.global_scale =
-        desc.global_scale_mode == MXGEMM_GLOBAL_SCALE_GIVEN ? &global_scale_ : nullptr;
+    if (desc.global_scale_mode == MXGEMM_GLOBAL_SCALE_GIVEN) {
+      args.global_scale = static_cast<float*>(const_cast<void*>(
+          global_scale_on_device_.in(&global_scale_, sizeof global_scale_)));  // read only
+    }
+    check(mxgemm_quantize_workspace_size(&desc, &args.workspace_bytes));
+    args.workspace = workspace_.scratch(args.workspace_bytes);
     check(mxgemm_quantize(&desc, &args, nullptr));
+    qdata_on_device_.fetch(qdata_.data(), qdata_.size());
+    scale_on_device_.fetch(scale_.data(), scale_.size());
   }
 
   // The last chunk, decoded.
@@ -139,13 +148,15 @@ class ChunkQuantizer {
     decoded_.resize(static_cast<size_t>(rows * desc_.cols));
     mxgemm_operand operand = MXGEMM_OPERAND_INIT;
     operand.global_scale = global_scale_;
-    operand.data = qdata_.data();
+    operand.data = qdata_on_device_.out(qdata_.data(), qdata_.size());
     operand.data_bytes = qdata_.size();
-    operand.scale = scale_.data();
+    operand.scale = static_cast<uint8_t*>(scale_on_device_.out(scale_.data(), scale_.size()));
     operand.scale_bytes = scale_.size();
+    const uint64_t bytes = decoded_.size() * sizeof(float);
     check(mxgemm_dequantize(desc_.device_kind, desc_.device_index, desc_.format, rows, desc_.cols,
-                            &operand, desc_.scale_layout, 0, MXGEMM_F32, decoded_.data(),
-                            decoded_.size() * sizeof(float), 0, nullptr));
+                            &operand, desc_.scale_layout, 0, MXGEMM_F32,
+                            decoded_on_device_.out(decoded_.data(), bytes), bytes, 0, nullptr));
+    decoded_on_device_.fetch(decoded_.data(), bytes);
     return decoded_.data();
   }
 
@@ -158,6 +169,12 @@ class ChunkQuantizer {
   std::vector<uint8_t> qdata_;
   std::vector<uint8_t> scale_;
   std::vector<float> decoded_;
+  Staging src_on_device_{device()};
+  Staging qdata_on_device_{device()};
+  Staging scale_on_device_{device()};
+  Staging global_scale_on_device_{device()};
+  Staging workspace_{device()};
+  Staging decoded_on_device_{device()};
 };
 
 }  // namespace
@@ -244,7 +261,7 @@ Fidelity quantize_tensor(const SafetensorsReader& reader, const TensorInfo& tens
 }
 
 void dequantize_tensor(const QuantizedTensor& tensor, const std::string& name, Dtype dtype,
-                       SafetensorsWriter* writer, const OnProgress& on_progress) {
+                       DeviceId device, SafetensorsWriter* writer, const OnProgress& on_progress) {
   const QuantizedRecord& record = tensor.record;
   const auto format = static_cast<int32_t>(record.format);
   const auto layout = static_cast<int32_t>(record.scale_layout);
@@ -254,6 +271,9 @@ void dequantize_tensor(const QuantizedTensor& tensor, const std::string& name, D
   std::span<const uint8_t> qdata = tensor.shard->bytes(*tensor.qdata);
   std::span<const uint8_t> scale = tensor.shard->bytes(*tensor.scale);
   std::vector<uint32_t> out;  // aligned for every type
+  Staging qdata_on_device(device);
+  Staging scale_on_device(device);
+  Staging out_on_device(device);
   uint64_t out_at = 0;
   for (int64_t row = 0; row < record.rows; row += step) {
     const int64_t count = std::min(step, record.rows - row);
@@ -261,14 +281,16 @@ void dequantize_tensor(const QuantizedTensor& tensor, const std::string& name, D
     operand.global_scale = tensor.global_scale;
     check(mxgemm_qdata_size(format, count, record.cols, &operand.data_bytes));
     check(mxgemm_scale_size(format, layout, count, record.cols, &operand.scale_bytes));
-    operand.data = qdata.data();
-    operand.scale = scale.data();
+    operand.data = qdata_on_device.in(qdata.data(), operand.data_bytes);
+    operand.scale =
+        static_cast<const uint8_t*>(scale_on_device.in(scale.data(), operand.scale_bytes));
     const uint64_t out_bytes =
         static_cast<uint64_t>(count) * static_cast<uint64_t>(record.cols) * element_bytes;
     out.resize(internal::ceil_div<uint64_t>(out_bytes, sizeof(uint32_t)));
-    check(mxgemm_dequantize(MXGEMM_DEVICE_CPU, 0, format, count, record.cols, &operand, layout, 0,
-                            static_cast<int32_t>(plain_format(dtype)), out.data(), out_bytes, 0,
-                            nullptr));
+    check(mxgemm_dequantize(device.kind, device.index, format, count, record.cols, &operand, layout,
+                            0, static_cast<int32_t>(plain_format(dtype)),
+                            out_on_device.out(out.data(), out_bytes), out_bytes, 0, nullptr));
+    out_on_device.fetch(out.data(), out_bytes);
     check(writer->write(name, out_at, {reinterpret_cast<const uint8_t*>(out.data()), out_bytes}));
     out_at += out_bytes;
     const auto file_offset =

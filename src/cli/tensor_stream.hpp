@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/device.hpp"
 #include "cli/io/safetensors_file.hpp"
 #include "cli/quantized_record.hpp"
 #include "mxgemm/mxgemm.h"
@@ -40,15 +41,17 @@ struct Fidelity {
   double sqnr_db() const;
 };
 
-// Quantises `tensor` of `reader` as `desc` says into the tensors of `record` of `writer`. The bytes
-// are those of one call of mxgemm_quantize for the whole tensor. Throws CommandError.
+// Quantises `tensor` of `reader` as `desc` says, on its device, into the tensors of `record` of
+// `writer`. The bytes are those of one call of mxgemm_quantize for the whole tensor. Throws
+// CommandError.
 Fidelity quantize_tensor(const SafetensorsReader& reader, const TensorInfo& tensor,
                          const mxgemm_quantize_desc& desc, SafetensorsWriter* writer,
                          const OnProgress& on_progress);
 
-// Decodes a quantised tensor into tensor `name`, of type `dtype` (F32, BF16, F16), of `writer`.
+// Decodes a quantised tensor into tensor `name`, of type `dtype` (F32, BF16, F16), of `writer`, on
+// `device`.
 void dequantize_tensor(const QuantizedTensor& tensor, const std::string& name, Dtype dtype,
-                       SafetensorsWriter* writer, const OnProgress& on_progress);
+                       DeviceId device, SafetensorsWriter* writer, const OnProgress& on_progress);
 
 // Copies the bytes of a tensor.
 void copy_tensor(const SafetensorsReader& reader, const TensorInfo& tensor,

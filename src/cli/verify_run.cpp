@@ -128,6 +128,11 @@ void DeviceProblem::prepare(const Plan& plan) {
   d_.upload(initial_d_);
 }
 
+void DeviceProblem::use_workspace_of(const DeviceProblem& other) {
+  args_.workspace = other.args_.workspace;
+  args_.workspace_bytes = other.args_.workspace_bytes;
+}
+
 void DeviceProblem::launch(const Plan& plan) const {
   check(mxgemm_run(plan.get(), &args_, nullptr));
 }

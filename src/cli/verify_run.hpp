@@ -31,6 +31,8 @@ class DeviceProblem {
   // same plan.
   void prepare(const Plan& plan);
   void launch(const Plan& plan) const;
+  // In place of `prepare`, for a plan that `other` was prepared with; `other` must outlive this.
+  void use_workspace_of(const DeviceProblem& other);
 
   // D's buffer after a run.
   Image result() const;

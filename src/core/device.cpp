@@ -50,6 +50,7 @@ Status cpu_info(mxgemm_device_info* info) {
   info->isa_offered = cpu::isa_offered();
   info->num_threads = cpu::num_threads();
   info->memory_bytes = memory_bytes();
+  info->l2_bytes = 0;
   fill_text(cpu_name(), info->name, sizeof(info->name));
   fill_text(cpu::isa_name(limit.isa), info->arch, sizeof(info->arch));
   return {};
@@ -73,6 +74,7 @@ Status cuda_info(int32_t device_index, mxgemm_device_info* info) {
   info->isa_offered = 0;
   info->num_threads = device->multiprocessors;
   info->memory_bytes = device->memory_bytes;
+  info->l2_bytes = device->l2_bytes;
   fill_text(device->name, info->name, sizeof(info->name));
   const bool is_served = !groups.groups.empty() && !groups.groups.front().empty();
   fill_text(is_served ? groups.groups.front().front().kernel->arch : "", info->arch,

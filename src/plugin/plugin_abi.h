@@ -161,6 +161,7 @@ typedef struct mxgemm_cuda_device {
   int32_t pageable_memory_access; /* 1: kernels may read and write ordinary host memory */
   uint64_t memory_bytes;
   uint64_t shared_memory_bytes; /* most that one CTA may ask for */
+  uint64_t l2_bytes;
   char name[128];
 } mxgemm_cuda_device;
 

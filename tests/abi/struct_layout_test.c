@@ -20,9 +20,10 @@ FIELD(mxgemm_device_info, isa, 20);
 FIELD(mxgemm_device_info, isa_offered, 24);
 FIELD(mxgemm_device_info, num_threads, 28);
 FIELD(mxgemm_device_info, memory_bytes, 32);
-FIELD(mxgemm_device_info, name, 40);
-FIELD(mxgemm_device_info, arch, 168);
-SIZE(mxgemm_device_info, 200);
+FIELD(mxgemm_device_info, l2_bytes, 40);
+FIELD(mxgemm_device_info, name, 48);
+FIELD(mxgemm_device_info, arch, 176);
+SIZE(mxgemm_device_info, 208);
 
 FIELD(mxgemm_kernel_info, struct_size, 0);
 FIELD(mxgemm_kernel_info, device_kind, 4);

@@ -62,6 +62,7 @@ int32_t device_info(int32_t device, mxgemm_cuda_device* info, mxgemm_message) {
   info->pageable_memory_access = std::getenv("STUB_PAGEABLE") != nullptr ? 1 : 0;
   info->memory_bytes = uint64_t{1} << 34;
   info->shared_memory_bytes = 101376;
+  info->l2_bytes = uint64_t{1} << 20;
   std::snprintf(info->name, sizeof(info->name), "stub device %d", device);
   return MXGEMM_OK;
 }

@@ -48,11 +48,10 @@ struct Attribute {
 
 // By attributes and not by cudaSetDevice: asking makes no context.
 int32_t device_info(int32_t device, mxgemm_cuda_device* info, mxgemm_message error) {
-  Attribute attributes[] = {{cudaDevAttrComputeCapabilityMajor, 0},
-                            {cudaDevAttrComputeCapabilityMinor, 0},
-                            {cudaDevAttrMultiProcessorCount, 0},
-                            {cudaDevAttrPageableMemoryAccess, 0},
-                            {cudaDevAttrMaxSharedMemoryPerBlockOptin, 0}};
+  Attribute attributes[] = {
+      {cudaDevAttrComputeCapabilityMajor, 0},       {cudaDevAttrComputeCapabilityMinor, 0},
+      {cudaDevAttrMultiProcessorCount, 0},          {cudaDevAttrPageableMemoryAccess, 0},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, 0}, {cudaDevAttrL2CacheSize, 0}};
   for (Attribute& each : attributes) {
     const int32_t status = result_of(cudaDeviceGetAttribute(&each.value, each.attribute, device),
                                      "cudaDeviceGetAttribute", error);
@@ -70,6 +69,7 @@ int32_t device_info(int32_t device, mxgemm_cuda_device* info, mxgemm_message err
   info->multiprocessors = attributes[2].value;
   info->pageable_memory_access = attributes[3].value;
   info->shared_memory_bytes = static_cast<uint64_t>(attributes[4].value);
+  info->l2_bytes = static_cast<uint64_t>(attributes[5].value);
   info->memory_bytes = properties.totalGlobalMem;
   std::strncpy(info->name, properties.name, sizeof(info->name) - 1);
   info->name[sizeof(info->name) - 1] = '\0';

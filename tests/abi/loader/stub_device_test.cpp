@@ -44,6 +44,7 @@ TEST(StubDevice, Devices) {
   EXPECT_STREQ(info.arch, "sm80");
   EXPECT_EQ(info.num_threads, 101);
   EXPECT_EQ(info.memory_bytes, uint64_t{1} << 34);
+  EXPECT_EQ(info.l2_bytes, uint64_t{1} << 20);
   int32_t libraries = 0;
   expect_ok(mxgemm_library_count(&libraries));
   ASSERT_EQ(libraries, 4);

@@ -64,6 +64,7 @@ TEST(CudaRuntime, Devices) {
     EXPECT_EQ(info.capability_minor, properties.minor);
     EXPECT_EQ(info.num_threads, properties.multiProcessorCount);
     EXPECT_EQ(info.memory_bytes, properties.totalGlobalMem);
+    EXPECT_EQ(info.l2_bytes, static_cast<uint64_t>(properties.l2CacheSize));
     std::printf("cuda:%d %s, kernels %s\n", index, info.name, info.arch);
   }
 }
