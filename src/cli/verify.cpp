@@ -26,6 +26,7 @@ using internal::ReferenceProblem;
 struct Outcome {
   VerifyRow row;
   uint32_t allowances = 0;  // of the kernel: its outputs are judged by them
+  bool refuses_arguments = false;
   Image d;
 };
 
@@ -184,6 +185,9 @@ Outcome run_kernel(DeviceProblem& on_device, const Kernel& kernel, const VerifyO
     run_plan(on_device, options, outcome);
   } catch (const CommandError& error) {
     outcome.row.ran = false;
+    // Kernels of GPUs may want aligned data, which only the arguments tell.
+    outcome.refuses_arguments =
+        error.code() == kExitUnsupported && outcome.row.device.kind == MXGEMM_DEVICE_CUDA;
     outcome.row.run_time_failure = error.code() == kExitRunTimeFailure;
     outcome.row.failures.push_back(fmt::format("did not run: {}", error.what()));
   }
@@ -256,6 +260,11 @@ void verify_kind(const Problem& problem, DataKind kind,
   compare(data, checked_tiles(problem, options.seed), outcomes, options, sampled);
   for (Outcome& outcome : outcomes) {
     outcome.row.kind = kind;
+    if (outcome.refuses_arguments) {
+      result.refusals.push_back(
+          fmt::format("{}: {}", outcome.row.kernel_id, fmt::join(outcome.row.failures, "; ")));
+      continue;
+    }
     if (outcome.row.ran) {
       add_failures(outcome.row, options.in_place);
       if (sampled && !options.in_place) {
@@ -287,6 +296,9 @@ VerifyResult verify_problem(const Problem& problem, const VerifyOptions& options
                               static_cast<double>(count) * output_bytes);
   for (DataKind kind : options.kinds) {
     verify_kind(problem, kind, kernels, options, result);
+  }
+  if (result.rows.empty()) {
+    refuse_all(problem, result);
   }
   return result;
 }

@@ -116,12 +116,15 @@ class CudaGemm : public testing::Test {
                                       << a.cols() << " " << a.info().name << " x " << b.info().name
                                       << " -> " << internal::format_name(format_d) << ", "
                                       << kDataNames[static_cast<int>(data)] << ", turn " << turn);
+      run.may_refuse_alignment = true;
       run.must_run();
-      compare(run, kernel.allowances, data);
+      if (!run.refused()) {
+        compare(run, kernel.allowances, data);
+        ++runs_;
+      }
       if (HasFailure()) {
         return;
       }
-      ++runs_;
     }
   }
 

@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kinds of fault seen in the field, as small problems whose every output is known exactly: every
-// kernel of every level, both scale layouts (0xFF in all padding), B as it is and packed.
+// kernel of every level and of every GPU, both scale layouts (0xFF in all padding), B as it is and,
+// on the CPU, packed.
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <string>
 #include <vector>
 
-#include "support/gemm_run.hpp"
-#include "support/levels.hpp"
+#include "device/every_kernel.hpp"
 #include "support/quantize_call.hpp"
 #include "support/test_size.hpp"
 
 namespace mxgemm::test {
 namespace {
 
-using internal::Activation;
-
 constexpr ScaleLayout kLayouts[] = {ScaleLayout::kSwizzle32x4x4, ScaleLayout::kRowMajor};
 constexpr Format kBlockFormats[] = {Format::kMxf4, Format::kNvf4, Format::kMxf8E4m3,
                                     Format::kMxf8E5m2};
-
-// D[m,n] as it must be.
-using Expected = std::function<double(int64_t m, int64_t n)>;
 
 std::vector<float> filled(int64_t rows, int64_t cols,
                           const std::function<double(int64_t row)>& value) {
@@ -33,41 +27,15 @@ std::vector<float> filled(int64_t rows, int64_t cols,
   return values;
 }
 
-Operand ones(Format format, int64_t rows, int64_t cols, ScaleLayout layout) {
-  Operand operand(format, rows, cols, layout);
-  operand.fill(1.0);
-  return operand;
-}
-
-class GemmCases : public LevelTest {
+class GemmCases : public EveryKernel {
  protected:
-  // Every kernel of the level, plain and packed.
-  void expect_everywhere(GemmRun run, const Expected& expected) {
-    for (const bool packed : {false, true}) {
-      run.packed = packed;
-      for (const std::string& id : kernels_of_level(GetParam(), run.desc())) {
-        SCOPED_TRACE(id + (packed ? ", packed" : ""));
-        run.kernel_id = id;
-        run.must_run();
-        for (int64_t m = 0; m < run.m(); ++m) {
-          for (int64_t n = 0; n < run.n(); ++n) {
-            const double right = expected(m, n);
-            const double value = run.at(m, n);
-            ASSERT_TRUE(std::isnan(right) ? std::isnan(value) : value == right)
-                << "D[" << m << "," << n << "] = " << value << ", right is " << right;
-            ASSERT_NE(run.code_at(m, n), internal::poison_code(run.output().format))
-                << m << "," << n;
-          }
-        }
-      }
-    }
+  // On a GPU, and on the CPU's highest level, sizes as reported; below it smaller ones.
+  bool is_top_level() const {
+    return !GetParam().on_cpu() || GetParam().level == offered_levels().back();
   }
-
-  // The level's highest is also the machine's: sizes as reported; below it smaller ones.
-  bool is_top_level() const { return GetParam() == offered_levels().back(); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Levels, GemmCases, testing::ValuesIn(offered_levels()), level_test_name);
+INSTANTIATE_TEST_SUITE_P(Places, GemmCases, testing::ValuesIn(places()), place_test_name);
 
 TEST_P(GemmCases, NanScaleOverZeroCodes) {
   for (const Format format : kBlockFormats) {
@@ -246,66 +214,6 @@ TEST_P(GemmCases, MoreRowsThanFitSixteenBits) {
   const Operand b = ones(Format::kMxf4, 8, 32, ScaleLayout::kSwizzle32x4x4);
   expect_everywhere(GemmRun(a, b, Format::kBf16),
                     [rows](int64_t m, int64_t) { return m == rows - 1 ? 64.0 : 32.0; });
-}
-
-TEST_P(GemmCases, EveryArgumentHasItsEffect) {
-  const Operand a = ones(Format::kNvf4, 64, 64, ScaleLayout::kSwizzle32x4x4);
-  const Operand b = ones(Format::kNvf4, 64, 64, ScaleLayout::kSwizzle32x4x4);
-  const auto all = [](double value) { return [value](int64_t, int64_t) { return value; }; };
-  for (const Format format_d : {Format::kBf16, Format::kF16, Format::kF32}) {
-    SCOPED_TRACE(internal::format_name(format_d));
-    const GemmRun plain(a, b, format_d);
-    expect_everywhere(plain, all(64.0));
-    GemmRun run = plain;
-    run.alpha = 0.5f;
-    expect_everywhere(run, all(32.0));
-    run.global_scale_a = 4.0f;
-    expect_everywhere(run, all(128.0));
-    run.global_scale_b = 0.25f;
-    expect_everywhere(run, all(32.0));
-    run.global_scale_b = 8.0f;
-    run.scalars_on_device = true;
-    expect_everywhere(run, all(1024.0));
-    run = plain;
-    run.activation = Activation::kRelu;
-    expect_everywhere(run, all(64.0));
-    run.alpha = -1.0f;
-    expect_everywhere(run, all(0.0));
-    run.activation = Activation::kNone;
-    expect_everywhere(run, all(-64.0));
-    run = plain;
-    run.c.assign(64 * 64, NAN);  // beta = 0: not read
-    expect_everywhere(run, all(64.0));
-    run.c.assign(64 * 64, 3.0);
-    run.beta = -2.0f;
-    expect_everywhere(run, all(58.0));
-    run.in_place = true;
-    expect_everywhere(run, all(58.0));
-    run = plain;
-    run.bias.resize(64);
-    for (size_t n = 0; n < 64; ++n) {
-      run.bias[n] = static_cast<double>(n);
-    }
-    const auto with_bias = [](int64_t, int64_t n) { return 64.0 + static_cast<double>(n); };
-    run.format_bias = format_d;
-    expect_everywhere(run, with_bias);
-    run.format_bias = Format::kF32;
-    expect_everywhere(run, with_bias);
-    run.extra_ldd = 5;
-    run.offset = 4;
-    expect_everywhere(run, with_bias);
-  }
-}
-
-TEST_P(GemmCases, Fp32BiasAndOutputAreNotRounded) {
-  const Operand a = ones(Format::kMxf4, 5, 32, ScaleLayout::kSwizzle32x4x4);
-  const Operand b = ones(Format::kMxf4, 20, 32, ScaleLayout::kSwizzle32x4x4);
-  for (const double bias : {1.00390625, 3.0 * 0x1p-18}) {
-    GemmRun run(a, b, Format::kF32);
-    run.bias.assign(20, bias);
-    run.format_bias = Format::kF32;
-    expect_everywhere(run, [bias](int64_t, int64_t) { return 32.0 + bias; });
-  }
 }
 
 TEST_P(GemmCases, EveryNumberOfColumns) {

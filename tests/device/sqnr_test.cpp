@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support/gemm_run.hpp"
-#include "support/levels.hpp"
+#include "support/places.hpp"
 #include "support/quantize_call.hpp"
 #include "support/random_operand.hpp"
 #include "support/test_size.hpp"
@@ -100,12 +100,13 @@ TEST_P(Sqnr, AtLeast80DecibelsAtEverySizeOfTheFieldsTest) {
     const Operand a = uniform_operand(GetParam(), size.m, size.k, &random);
     const Operand b = uniform_operand(GetParam(), size.n, size.k, &random);
     const std::vector<double> reference = dequantized_product(a, b);
-    for (const int32_t level : offered_levels()) {
-      ASSERT_EQ(mxgemm_set_max_isa(level), MXGEMM_OK);
+    for (const Place& place : places()) {
+      ASSERT_EQ(mxgemm_set_max_isa(place.on_cpu() ? place.level : -1), MXGEMM_OK);
       GemmRun run(a, b, Format::kBf16);
+      run.device = place.device;
       run.must_run();
       EXPECT_GE(sqnr_db(reference, run), 80.0)
-          << level_name(level) << " " << size.m << " x " << size.k << " x " << size.n;
+          << place << " " << run.kernel() << " " << size.m << " x " << size.k << " x " << size.n;
     }
   }
 }
