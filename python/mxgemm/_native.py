@@ -224,6 +224,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "scale_size": (c_int32, c_int32, c_int64, c_int64, POINTER(c_uint64)),
     "plan_create": (POINTER(GemmDesc), c_char_p, POINTER(c_void_p)),
     "plan_workspace_size": (c_void_p, POINTER(c_uint64)),
+    "plan_name": (c_void_p, *_TEXT_OUT),
     "explain": (POINTER(GemmDesc), *_TEXT_OUT),
     "run": (c_void_p, POINTER(GemmArgs), c_void_p),
     "gemm": (POINTER(GemmDesc), POINTER(GemmArgs), c_void_p),

@@ -192,15 +192,15 @@ TEST_F(CudaGemm, RunsOfTheSameProblemAgreeBitForBit) {
     fill_normal(&b, &random);
     GemmRun first(a, b, Format::kF32);
     first.device = {MXGEMM_DEVICE_CUDA, 0};
-    for (const std::string& id : kernels_for(first.desc())) {
-      first.kernel_id = id;
+    for (const mxgemm_kernel_info& kernel : kernels_for(first.desc())) {
+      first.kernel_id = kernel.id;
       first.must_run();
       for (int i = 0; i < 3; ++i) {
         GemmRun other = first;
         other.must_run();
         const internal::BitReport report =
             internal::compare_bits(other.output(), first.output(), m, b.rows());
-        EXPECT_TRUE(report.pass()) << id << ": " << report.mismatches << " outputs differ";
+        EXPECT_TRUE(report.pass()) << kernel.id << ": " << report.mismatches << " outputs differ";
       }
     }
   }

@@ -222,7 +222,7 @@ class GemmRun {
       args.c_bytes = d_size();
       args.ldc = ldd();
     }
-    args.bias = bias_buffer.data();
+    args.bias = bias.empty() ? nullptr : bias_buffer.data();
     args.bias_bytes = bias_buffer.bytes();
 
     std::optional<DeviceBuffer> packed_buffer;

@@ -27,7 +27,8 @@ int launch(const std::string& name, int* written) {
   using Launch = int (*)(int*);
   const auto function = reinterpret_cast<Launch>(dlsym(library, "control_launch"));
   int* out = nullptr;
-  if (function == nullptr || cudaMalloc(&out, sizeof(int)) != cudaSuccess ||
+  if (function == nullptr ||
+      cudaMalloc(reinterpret_cast<void**>(&out), sizeof(int)) != cudaSuccess ||
       cudaMemset(out, 0, sizeof(int)) != cudaSuccess) {
     ADD_FAILURE() << path << " cannot be tried";
     return -1;
