@@ -53,9 +53,16 @@ struct RuntimeActivation<cutlass::Array<float, kCount>> {
   __device__ cutlass::Array<float, kCount> operator()(const cutlass::Array<float, kCount>& x,
                                                       const Arguments& arguments) const {
     cutlass::Array<float, kCount> result;
+    if (is_smooth(arguments.activation)) {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      result[i] = activate(x[i], arguments.activation);
+      for (int i = 0; i < kCount; ++i) {
+        result[i] = activate_smooth(x[i], arguments.activation);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) {
+        result[i] = activate_floor(x[i], arguments.activation);
+      }
     }
     return result;
   }
