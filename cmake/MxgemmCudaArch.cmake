@@ -8,6 +8,18 @@
 # Memory decides how many CUTLASS files may compile at once: one takes up to 5.8 GiB.
 set_property(GLOBAL APPEND PROPERTY JOB_POOLS mxgemm_cutlass=2)
 
+# MXGEMM_CUDA_ARCHS (`wanted`) against the folders that there are.
+function(mxgemm_check_cuda_archs wanted folders)
+  foreach(arch IN LISTS wanted)
+    if(arch MATCHES "^(sm_?)?([0-9]+[af]?)$")
+      mxgemm_resolve_cuda_arch(${CMAKE_MATCH_2} ignored)
+    endif()
+    if(NOT arch IN_LIST folders)
+      message(FATAL_ERROR "MXGEMM_CUDA_ARCHS is ${wanted}; ${arch} is none of ${folders}")
+    endif()
+  endforeach()
+endfunction()
+
 function(mxgemm_resolve_cuda_arch arch result)
   if(arch MATCHES "^(90|100|101|103|110|120|121)$")
     message(FATAL_ERROR "CUDA architecture ${arch} lacks the instructions that its kernels use; write "
