@@ -60,9 +60,24 @@ struct CutlassLaunch {
     arguments.problem_shape = problem_shape(problem.m, problem.n, problem.k);
     set_mainloop(problem, &arguments);
     set_epilogue(problem, &arguments);
+    set_raster_order(&arguments);
     arguments.hw_info.device_id = problem.device;
     arguments.hw_info.sm_count = problem.multiprocessors;
     return arguments;
+  }
+
+  // Left alone, sm_100's scheduler puts the direction with more tiles into the grid's y, which has
+  // room for 65,535 CTAs, two of which may share a tile.
+  static void set_raster_order(Arguments* arguments) {
+    using Order = decltype(arguments->scheduler.raster_order);
+    constexpr int kMostTiles = 65535 / 2;
+    constexpr int kTileFirst = cute::size<0>(typename Config::Tile{});
+    constexpr int kTileSecond = cute::size<1>(typename Config::Tile{});
+    if (cute::get<0>(arguments->problem_shape) / kTileFirst >= kMostTiles) {
+      arguments->scheduler.raster_order = Order::AlongM;
+    } else if (cute::get<1>(arguments->problem_shape) / kTileSecond >= kMostTiles) {
+      arguments->scheduler.raster_order = Order::AlongN;
+    }
   }
 
   static void set_mainloop(const BlockScaledProblem& problem, Arguments* arguments) {
