@@ -108,6 +108,7 @@ class DecodeContext {
     return raw;
   }
   FunctionDecoder& function() { return function_; }
+  void resolve_guard();  // called before the family's function
 
  private:
   void own(std::shared_ptr<const void> value);
