@@ -20,7 +20,12 @@ inline constexpr uint32_t kRankShift = 24;
 inline constexpr uint32_t kSharedOffsetMask = (1u << kRankShift) - 1;
 inline constexpr uint32_t kNoSuchRank = 0xFE;  // mapa outside the cluster
 
-enum class Access : uint8_t { read, write, atomic };
+enum class Access : uint8_t {
+  read,
+  read_rows,  // a read in whole rows of which only a part may be used: may be never-written
+  write,
+  atomic,
+};
 
 // A checked piece of memory.
 struct Place {
@@ -38,7 +43,7 @@ class ExecContext {
   Cta* cta = nullptr;
   Warp* warp = nullptr;
   Frame* frame = nullptr;
-  LaneGroup* group = nullptr;  // invalid after split()
+  LaneGroup* group = nullptr;
   const Instr* instr = nullptr;
   uint8_t* regs = nullptr;
   uint32_t* preds = nullptr;
@@ -90,8 +95,12 @@ class ExecContext {
   // Records a report and ends the launch; return its result.
   StepResult fault(FaultKind kind, const std::string& text, unsigned lane = 0);
   void warn(const std::string& text);
+  // The group waits until *counter changes; never null.
   StepResult block(WaitKind kind, const uint64_t* counter, uint64_t detail0 = 0,
                    uint64_t detail1 = 0);
+  // Lanes of the current group go on at `pc`, the rest of the group stays as it is. `lanes` must
+  // be a proper subset.
+  void split(uint32_t lanes, uint32_t pc);
 
   // --- services
   Random& random() const;
@@ -117,6 +126,15 @@ class ExecContext {
 
  private:
   uint32_t lane_shuffle();
+  Place shared(ptx::Space space, unsigned lane, uint64_t address, uint32_t bytes, Access access);
+  Place global(unsigned lane, uint64_t address, uint64_t bytes, Access access);
+  Place local(unsigned lane, uint64_t address, uint32_t bytes);
+  Place param(unsigned lane, uint64_t address, uint32_t bytes, Access access);
+  Cta* find_cta(ptx::Space space, unsigned lane, uint64_t address);
+  void note_shared_access(unsigned lane, Cta& owner, uint32_t offset, uint32_t bytes,
+                          Access access);
+  const Allocation* last_allocation_ = nullptr;  // of grid->allocations
+  const Grid* last_grid_ = nullptr;
 };
 
 }  // namespace emu

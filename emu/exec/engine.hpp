@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,19 +36,63 @@ class Engine {
   EventQueue& events() { return events_; }
   const Options& options() const { return options_; }
   void progress() { last_progress_ = now_; }
+  uint64_t thread_instructions() const { return thread_instructions_; }
+  // griddepcontrol.launch_dependents of a CTA, or its end.
+  void launch_dependents(Cta& cta);
   const std::vector<std::unique_ptr<Cluster>>& clusters() const { return clusters_; }
   Observer* observer() const { return observer_.get(); }  // null unless the race detector is on
 
  private:
   friend class ExecContext;
+  struct Choice {
+    Warp* warp = nullptr;
+    size_t group = 0;
+  };
+  // engine.cpp: clusters and the main loop
+  bool start_clusters();
+  void start_cluster(Grid& grid, uint64_t linear);
+  void start_cta(Cluster& cluster, uint32_t rank);
+  void retire();
+  void cluster_finished(Cluster& cluster);
+  void warp_finished(Warp& warp);
+  void cta_finished(Cta& cta);
+  bool may_start(const Grid& grid) const;
+  void no_progress();
+  // scheduler.cpp: choices
+  Choice choose();
+  size_t choose_group(const Warp& warp);
+  uint32_t choose_quantum();
+  bool has_runnable(const Warp& warp) const;
+  // warp_run.cpp: one turn of one group
+  void run_turn(Choice choice, uint32_t quantum);
+  template <bool kTraced>
+  void turn(uint32_t quantum);
+  void enter(Warp& warp, size_t group);
+  bool at_meeting_point(const Instr& instr, uint32_t* active);
+  bool gather_mask(const Instr& instr, uint32_t active, uint32_t* ready);
+  void wait_for_lanes(const Instr& instr);
+  void merge_here();
+  bool settle(const Instr& instr, StepResult result, uint32_t active);
+  StepResult run_lane_by_lane(const Instr& instr, uint32_t* active);
+  void trace(const Instr& instr, uint32_t active) const;
+  void count(const Instr& instr, uint32_t active);
+
   std::vector<Grid*> grids_;
   const Options& options_;
   Random random_;
   EventQueue events_;
   std::vector<std::unique_ptr<Cluster>> clusters_;
+  std::vector<Warp*> warps_;  // of all resident clusters, finished ones too
+  std::vector<uint32_t> runnable_;
+  ExecContext ctx_;
   uint64_t now_ = 1;
   uint64_t last_progress_ = 0;
+  uint64_t last_forced_event_ = 0;
+  size_t next_warp_ = 0;  // round robin
+  bool retire_needed_ = false;
+  uint64_t thread_instructions_ = 0;
   Fault fault_;
+  std::set<const Instr*> warned_;
   std::unique_ptr<Observer> observer_;
 };
 

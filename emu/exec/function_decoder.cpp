@@ -28,7 +28,7 @@ void FunctionDecoder::lay_out() {
 }
 
 void FunctionDecoder::lay_out_registers() {
-  registers_.reserve(function_.registers.size());
+  code_.registers.reserve(function_.registers.size());
   for (const ptx::Register& r : function_.registers) {
     Operand operand;
     if (r.type == ptx::Type::pred) {
@@ -39,7 +39,7 @@ void FunctionDecoder::lay_out_registers() {
       operand.offset = code_.register_bytes;
       code_.register_bytes += round_up(uint64_t{operand.width} * kLanes, kRegisterAlign);
     }
-    registers_.push_back(operand);
+    code_.registers.push_back(operand);
   }
 }
 
@@ -107,7 +107,7 @@ void FunctionDecoder::lay_out_variables() {
 }
 
 Operand FunctionDecoder::register_operand(uint32_t register_index) const {
-  return registers_[register_index];
+  return code_.registers[register_index];
 }
 
 Operand FunctionDecoder::constant(ConstantSlot slot) {

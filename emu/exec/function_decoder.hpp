@@ -66,7 +66,6 @@ class FunctionDecoder {
   ModuleLayout& layout_;
   const ptx::Function& function_;
   Code& code_;
-  std::vector<Operand> registers_;  // by register index
   std::unordered_map<const ptx::Variable*, uint32_t> offsets_;
   std::map<std::tuple<uint8_t, uint8_t, uint32_t, uint64_t>, uint32_t> slots_;
   std::vector<uint32_t> pool_begin_;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -86,7 +85,6 @@ struct Warp {
   std::vector<std::unique_ptr<Frame>> free_frames;
   std::vector<uint8_t> local;  // lane-major: lane * local_stride
   uint32_t local_stride = 0;
-  uint32_t sync_generation = 0;  // changes when lanes exit: waiting groups look again
   uint64_t carry = 0;            // per-lane carry flags of add.cc and the like (32 bits used)
   uint64_t instructions = 0;
   std::unique_ptr<Extension> async;  // copy and bulk groups
@@ -122,6 +120,7 @@ struct Cta {
   uint64_t mbarrier_changes = 0;  // WaitState::counter for mbarriers of this CTA
   uint32_t pending_async = 0;     // operations that still use this CTA's memory
   bool exited = false;
+  bool launched_dependents = false;  // griddepcontrol: by any of its threads
   std::unique_ptr<Extension> async;
   std::unique_ptr<Extension> tmem;
   std::unique_ptr<Extension> launch_control;
@@ -146,7 +145,10 @@ struct Origin {
   const Instr* instr = nullptr;
 };
 
-// Shared by all engines of a launch.
+inline constexpr uint8_t kTaken = 1;
+inline constexpr uint8_t kNotTaken = 2;
+
+// A launch, or with several host threads the part of it that one engine runs.
 struct Grid {
   const LaunchRequest* request = nullptr;
   const Options* options = nullptr;

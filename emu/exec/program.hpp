@@ -55,6 +55,7 @@ struct Code {
   std::vector<KernelParam> formals;  // device functions: offsets in the frame's local memory
   std::vector<KernelParam> results;
   std::vector<ConstantSlot> constants;
+  std::vector<Operand> registers;  // by register index of the function
   std::vector<Instr> instrs;
   std::vector<Operand> operand_pool;
   std::vector<std::shared_ptr<const void>> owned;
