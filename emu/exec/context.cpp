@@ -29,8 +29,12 @@ const char* verb(Access access) {
   return "";
 }
 
-bool reads(Access access) { return access != Access::write; }
-bool writes(Access access) { return access == Access::write || access == Access::atomic; }
+bool reads(Access access) {
+  return access != Access::write;
+}
+bool writes(Access access) {
+  return access == Access::write || access == Access::atomic;
+}
 
 }  // namespace
 
@@ -143,14 +147,13 @@ Cta* ExecContext::find_cta(ptx::Space space, unsigned lane, uint64_t address) {
   }
   const bool remote_allowed = space == ptx::Space::shared_cluster;
   if (!remote_allowed || address >> 32 != 0 || rank >= cluster->ctas.size()) {
-    fault(FaultKind::illegal_address,
-          "shared address " + hex(address) + " names CTA rank " + std::to_string(rank) +
-              (remote_allowed ? ", the cluster has " + std::to_string(cluster->ctas.size()) +
-                                    " CTAs"
-                              : ", ." + std::string(ptx::space_name(space)) +
-                                    " reaches only the own CTA, rank " +
-                                    std::to_string(cta->rank)),
-          lane);
+    fault(
+        FaultKind::illegal_address,
+        "shared address " + hex(address) + " names CTA rank " + std::to_string(rank) +
+            (remote_allowed ? ", the cluster has " + std::to_string(cluster->ctas.size()) + " CTAs"
+                            : ", ." + std::string(ptx::space_name(space)) +
+                                  " reaches only the own CTA, rank " + std::to_string(cta->rank)),
+        lane);
     return nullptr;
   }
   Cta* owner = cluster->ctas[rank].get();

@@ -38,7 +38,9 @@ Counts& counts() {
   return all;
 }
 
-void write_at_exit() { write_coverage(counts().file); }
+void write_at_exit() {
+  write_coverage(counts().file);
+}
 
 std::string one_line(std::string_view text) {
   std::string out(text);

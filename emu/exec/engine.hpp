@@ -34,6 +34,7 @@ class Engine {
   uint64_t steps() const { return now_; }
   Random& random() { return random_; }
   EventQueue& events() { return events_; }
+  const EventQueue& events() const { return events_; }
   const Options& options() const { return options_; }
   void progress() { last_progress_ = now_; }
   uint64_t thread_instructions() const { return thread_instructions_; }

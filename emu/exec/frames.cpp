@@ -126,11 +126,10 @@ Frame* enter_frame(Warp& warp, Frame* parent, uint32_t call_pc, const Code& code
   frame->depth = parent == nullptr ? 0 : parent->depth + 1;
   // 16 keeps the alignment that variables were given within the frame.
   constexpr uint32_t kFrameAlign = 128;
-  frame->local_base =
-      parent == nullptr
-          ? 0
-          : (parent->local_base + parent->code->local_bytes + kFrameAlign - 1) / kFrameAlign *
-                kFrameAlign;
+  frame->local_base = parent == nullptr
+                          ? 0
+                          : (parent->local_base + parent->code->local_bytes + kFrameAlign - 1) /
+                                kFrameAlign * kFrameAlign;
   reserve_local(warp, frame->local_base + code.local_bytes);
   prepare(*frame, warp, random, warp.cta->cluster->engine->options().random_poison);
   warp.frames.push_back(std::move(frame));

@@ -111,8 +111,8 @@ Operand FunctionDecoder::register_operand(uint32_t register_index) const {
 }
 
 Operand FunctionDecoder::constant(ConstantSlot slot) {
-  const auto key = std::make_tuple(static_cast<uint8_t>(slot.kind), slot.width, slot.index,
-                                   slot.value);
+  const auto key =
+      std::make_tuple(static_cast<uint8_t>(slot.kind), slot.width, slot.index, slot.value);
   auto [found, inserted] = slots_.try_emplace(key, code_.register_bytes);
   if (inserted) {
     slot.offset = code_.register_bytes;
@@ -204,11 +204,11 @@ void FunctionDecoder::decode_one(const ptx::Instruction& source, uint32_t index)
   context.instr.index = index;
   try {
     context.resolve_guard();
-    const DecodeFunction decode = opcode_table().find(source.opcode);
-    if (decode == nullptr) {
+    const DecodeFunction family = opcode_table().find(source.opcode);
+    if (family == nullptr) {
       context.reject("opcode " + std::string(source.opcode[0]) + " is not supported");
     }
-    decode(context);
+    family(context);
     if (const std::string_view rest = context.q.left_over(); !rest.empty()) {
       context.reject("qualifier ." + std::string(rest) + " is not supported");
     }

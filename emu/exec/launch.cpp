@@ -13,12 +13,13 @@
 namespace emu {
 namespace {
 
-uint32_t round_up(uint32_t value, uint32_t align) { return (value + align - 1) / align * align; }
+uint32_t round_up(uint32_t value, uint32_t align) {
+  return (value + align - 1) / align * align;
+}
 
 // Why a request cannot be run at all; the runtime has made the checks that users see.
 std::string refuse(const LaunchRequest& r) {
-  if (r.kernel == nullptr || r.program == nullptr || r.instance == nullptr ||
-      r.memory == nullptr) {
+  if (r.kernel == nullptr || r.program == nullptr || r.instance == nullptr || r.memory == nullptr) {
     return "the launch names no kernel, module or memory";
   }
   if (r.params.size() != r.kernel->param_bytes) {
@@ -111,8 +112,8 @@ LaunchResult run_shards(const LaunchRequest& request, const Options& options, ui
     Random random(options.seed + shard);
     grids.push_back(std::make_unique<Grid>());
     set_up(*grids.back(), request, options, shard, shards, random);
-    engines.push_back(std::make_unique<Engine>(std::vector<Grid*>{grids.back().get()}, options,
-                                               random.next()));
+    engines.push_back(
+        std::make_unique<Engine>(std::vector<Grid*>{grids.back().get()}, options, random.next()));
   }
   std::vector<std::thread> threads;
   for (uint32_t shard = 1; shard < shards; ++shard) {

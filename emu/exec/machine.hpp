@@ -85,7 +85,7 @@ struct Warp {
   std::vector<std::unique_ptr<Frame>> free_frames;
   std::vector<uint8_t> local;  // lane-major: lane * local_stride
   uint32_t local_stride = 0;
-  uint64_t carry = 0;            // per-lane carry flags of add.cc and the like (32 bits used)
+  uint64_t carry = 0;  // per-lane carry flags of add.cc and the like (32 bits used)
   uint64_t instructions = 0;
   std::unique_ptr<Extension> async;  // copy and bulk groups
   std::unique_ptr<Extension> wgmma;
@@ -104,7 +104,7 @@ struct NamedBarrier {
   uint32_t last_popc = 0;
   bool last_all = false;
   bool last_any = false;
-  std::vector<uint64_t> waiting;  // per warp: phase + 1 for which it waits, 0 = it does not
+  std::vector<uint32_t> lanes;  // per warp: lanes that arrived by forms without .aligned
 };
 
 struct Cta {
@@ -154,19 +154,20 @@ struct Grid {
   const Options* options = nullptr;
   const Code* kernel = nullptr;
   std::shared_ptr<const AllocationMap> allocations;
-  Dim3 clusters;                  // grid / cluster
-  uint32_t shared_bytes = 0;      // of one CTA, reserved kilobyte included
-  uint32_t dynamic_shared = 0;    // offset of dynamic shared memory
-  std::mutex mutex;               // pending, printed
-  std::vector<uint32_t> pending;  // clusters not started, in the order in which they are taken
-  uint64_t clusters_left = 0;     // not finished
+  Dim3 clusters;                // grid / cluster
+  uint32_t shared_bytes = 0;    // of one CTA, reserved kilobyte included
+  uint32_t dynamic_shared = 0;  // offset of dynamic shared memory
+  // Clusters not started; the last one is the next (launch control may take any).
+  std::vector<uint32_t> pending;
+  uint64_t clusters_left = 0;                 // not finished
   uint64_t ctas_not_launched_dependents = 0;  // griddepcontrol
   bool started = false;
   uint64_t completion_counter = 0;  // WaitState::counter of griddepcontrol.wait
   Grid* previous = nullptr;         // programmatic serialisation
   std::string printed;
-  std::vector<uint64_t> executed;  // coverage: per kernel instruction
-  std::vector<uint64_t> taken;
+  // Coverage, by function and instruction; empty unless it is asked for.
+  std::vector<std::vector<uint64_t>> executed;
+  std::vector<std::vector<uint8_t>> branches;  // kTaken, kNotTaken
 
   bool complete() const { return clusters_left == 0; }
 };

@@ -14,9 +14,8 @@ struct PolicyName {
   const char* name;
 };
 constexpr PolicyName kPolicies[] = {
-    {Policy::plain, "plain"},       {Policy::random, "random"},
-    {Policy::late, "late"},         {Policy::pct, "pct"},
-    {Policy::late_pct, "late+pct"}, {Policy::early_pct, "early+pct"},
+    {Policy::plain, "plain"}, {Policy::random, "random"},     {Policy::late, "late"},
+    {Policy::pct, "pct"},     {Policy::late_pct, "late+pct"}, {Policy::early_pct, "early+pct"},
 };
 
 std::string set_number(const std::string& value, uint64_t low, uint64_t high, uint64_t& out) {
@@ -85,28 +84,44 @@ std::string apply(Options& o, const std::string& name, const std::string& value,
   constexpr uint64_t kMost = ~uint64_t{0};
   constexpr uint64_t kMost32 = 0x7FFFFFFF;
   known = true;
-  if (name == "EMU_SCHED") return set_policy(value, o.policy);
-  if (name == "EMU_SEED") return set_field(value, 0, kMost, o.seed);
-  if (name == "EMU_Q") return set_field(value, 1, 1u << 20, o.quantum);
-  if (name == "EMU_DELAY") return set_field(value, 0, kMost32, o.delay);
-  if (name == "EMU_RESIDENT") return set_field(value, 1, 1u << 16, o.resident_clusters);
-  if (name == "EMU_THREADS") return set_field(value, 1, 256, o.threads);
-  if (name == "EMU_MAX_STEPS") return set_field(value, 0, kMost, o.max_steps);
-  if (name == "EMU_LIVELOCK") return set_field(value, 1, kMost, o.livelock_steps);
-  if (name == "EMU_ELECT") return set_field(value, 0, 31, o.elect_lane);
+  if (name == "EMU_SCHED")
+    return set_policy(value, o.policy);
+  if (name == "EMU_SEED")
+    return set_field(value, 0, kMost, o.seed);
+  if (name == "EMU_Q")
+    return set_field(value, 1, 1u << 20, o.quantum);
+  if (name == "EMU_DELAY")
+    return set_field(value, 0, kMost32, o.delay);
+  if (name == "EMU_RESIDENT")
+    return set_field(value, 1, 1u << 16, o.resident_clusters);
+  if (name == "EMU_THREADS")
+    return set_field(value, 1, 256, o.threads);
+  if (name == "EMU_MAX_STEPS")
+    return set_field(value, 0, kMost, o.max_steps);
+  if (name == "EMU_LIVELOCK")
+    return set_field(value, 1, kMost, o.livelock_steps);
+  if (name == "EMU_ELECT")
+    return set_field(value, 0, 31, o.elect_lane);
   if (name == "EMU_MMA") {
     bool exact = false;
     std::string allowed = set_word(value, "hw", "exact", exact);
     o.mma = exact ? MmaModel::exact : MmaModel::hw;
     return allowed;
   }
-  if (name == "EMU_APPROX") return set_word(value, "round", "jitter", o.approx_jitter);
-  if (name == "EMU_POISON") return set_word(value, "fixed", "random", o.random_poison);
-  if (name == "EMU_LANE_SPLIT") return set_word(value, "0", "1", o.lane_split);
-  if (name == "EMU_UNINIT") return set_word(value, "0", "1", o.strict_uninit);
-  if (name == "EMU_RACE") return set_word(value, "0", "1", o.race_detector);
-  if (name == "EMU_ABORT") return set_word(value, "0", "1", o.abort_on_fault);
-  if (name == "EMU_TRACE") return set_trace(value, o);
+  if (name == "EMU_APPROX")
+    return set_word(value, "round", "jitter", o.approx_jitter);
+  if (name == "EMU_POISON")
+    return set_word(value, "fixed", "random", o.random_poison);
+  if (name == "EMU_LANE_SPLIT")
+    return set_word(value, "0", "1", o.lane_split);
+  if (name == "EMU_UNINIT")
+    return set_word(value, "0", "1", o.strict_uninit);
+  if (name == "EMU_RACE")
+    return set_word(value, "0", "1", o.race_detector);
+  if (name == "EMU_ABORT")
+    return set_word(value, "0", "1", o.abort_on_fault);
+  if (name == "EMU_TRACE")
+    return set_trace(value, o);
   if (name == "EMU_REPORT") {
     o.report_file = value;
     return "";
@@ -120,10 +135,10 @@ std::string apply(Options& o, const std::string& name, const std::string& value,
 }
 
 constexpr const char* kNames[] = {
-    "EMU_SCHED",  "EMU_SEED",   "EMU_Q",          "EMU_DELAY",  "EMU_RESIDENT", "EMU_THREADS",
-    "EMU_MAX_STEPS", "EMU_LIVELOCK", "EMU_ELECT", "EMU_MMA",  "EMU_APPROX",   "EMU_POISON",
-    "EMU_LANE_SPLIT", "EMU_UNINIT", "EMU_RACE",   "EMU_ABORT",  "EMU_TRACE",    "EMU_REPORT",
-    "EMU_COVERAGE",
+    "EMU_SCHED",   "EMU_SEED",      "EMU_Q",          "EMU_DELAY",    "EMU_RESIDENT",
+    "EMU_THREADS", "EMU_MAX_STEPS", "EMU_LIVELOCK",   "EMU_ELECT",    "EMU_MMA",
+    "EMU_APPROX",  "EMU_POISON",    "EMU_LANE_SPLIT", "EMU_UNINIT",   "EMU_RACE",
+    "EMU_ABORT",   "EMU_TRACE",     "EMU_REPORT",     "EMU_COVERAGE",
 };
 
 }  // namespace

@@ -58,14 +58,13 @@ void add_value(const ModuleLayout& layout, const ptx::Variable& variable,
   relocation.addend = value.value.offset;
   if (const auto v = layout.variables.find(value.value.name); v != layout.variables.end()) {
     relocation.index = v->second;
-  } else if (const auto f = layout.functions.find(value.value.name);
-             f != layout.functions.end()) {
+  } else if (const auto f = layout.functions.find(value.value.name); f != layout.functions.end()) {
     relocation.function = true;
     relocation.index = f->second;
   } else {
     throw LoadError(variable.line, "'" + std::string(value.value.name) +
-                                       "' in the initial value of '" +
-                                       std::string(variable.name) + "' is not declared");
+                                       "' in the initial value of '" + std::string(variable.name) +
+                                       "' is not declared");
   }
   out.relocations.push_back(relocation);
 }
@@ -219,8 +218,7 @@ bool instantiate(const Program& program, GlobalMemory& memory, int device, Modul
   for (const ModuleVariable& v : program.variables) {
     const MemoryKind kind =
         v.space == ptx::Space::constant ? MemoryKind::constant : MemoryKind::variable;
-    const uint64_t address =
-        memory.allocate(std::max<uint64_t>(v.bytes, 1), device, kind, v.name);
+    const uint64_t address = memory.allocate(std::max<uint64_t>(v.bytes, 1), device, kind, v.name);
     if (address == 0) {
       return false;
     }
@@ -231,8 +229,7 @@ bool instantiate(const Program& program, GlobalMemory& memory, int device, Modul
     auto* bytes = reinterpret_cast<uint8_t*>(out->addresses[i]);
     std::memcpy(bytes, v.initial.data(), v.initial.size());
     for (const ModuleVariable::Relocation& r : v.relocations) {
-      const uint64_t base =
-          r.function ? kFunctionHandle + r.index + 1 : out->addresses[r.index];
+      const uint64_t base = r.function ? kFunctionHandle + r.index + 1 : out->addresses[r.index];
       const uint64_t value = (base + static_cast<uint64_t>(r.addend)) >> r.shift;
       std::memcpy(bytes + r.at, &value, r.bytes);
     }

@@ -129,7 +129,8 @@ const char* wait_name(WaitKind kind) {
 std::string describe_group(const Warp& warp, const LaneGroup& group) {
   const Code& code = *group.frame->code;
   const Instr& instr = code.instrs[group.pc];
-  std::string text = format("    warp %u lanes %08x line %u: ", warp.index, group.lanes, instr.line);
+  std::string text =
+      format("    warp %u lanes %08x line %u: ", warp.index, group.lanes, instr.line);
   text += instruction_text(code, instr);
   if (group.state == GroupState::runnable) {
     return text + "  [runnable]\n";
@@ -201,11 +202,11 @@ std::string describe_mbarriers(const Engine& engine) {
 
 std::string json_line(const ReportInput& in, const std::string& kernel) {
   const Engine& engine = *in.engine;
-  std::string line = "{\"kind\":" + json_text(fault_name(in.kind)) +
-                     ",\"what\":" + json_text(in.text) + ",\"kernel\":" + json_text(kernel) +
-                     ",\"policy\":" + json_text(policy_name(engine.options().policy)) +
-                     format(",\"seed\":%" PRIu64 ",\"step\":%" PRIu64, engine.options().seed,
-                            engine.now());
+  std::string line =
+      "{\"kind\":" + json_text(fault_name(in.kind)) + ",\"what\":" + json_text(in.text) +
+      ",\"kernel\":" + json_text(kernel) +
+      ",\"policy\":" + json_text(policy_name(engine.options().policy)) +
+      format(",\"seed\":%" PRIu64 ",\"step\":%" PRIu64, engine.options().seed, engine.now());
   if (in.origin.cta != nullptr) {
     const Cta& cta = *in.origin.cta;
     line += format(",\"device\":%d,\"cta\":[%u,%u,%u],\"warp\":%u,\"lane\":%u,\"lanes\":%u",
@@ -255,9 +256,9 @@ std::string describe_positions(const Engine& engine) {
 std::string make_report(const ReportInput& in) {
   const Engine& engine = *in.engine;
   const Options& options = engine.options();
-  const Grid* grid = in.origin.cta != nullptr        ? in.origin.cta->cluster->grid
-                     : !engine.clusters().empty()    ? engine.clusters()[0]->grid
-                                                     : nullptr;
+  const Grid* grid = in.origin.cta != nullptr     ? in.origin.cta->cluster->grid
+                     : !engine.clusters().empty() ? engine.clusters()[0]->grid
+                                                  : nullptr;
   std::string kernel = grid != nullptr ? demangle(grid->kernel->name) : "";
   std::string text = "emu: " + fault_name(in.kind) + ": " + in.text + "\n";
   text += "  kernel " + kernel + "\n";
@@ -269,8 +270,8 @@ std::string make_report(const ReportInput& in) {
   }
   if (in.origin.cta != nullptr) {
     const Cta& cta = *in.origin.cta;
-    text += format("  CTA (%u, %u, %u), rank %u, warp %u, lane %u", cta.id[0], cta.id[1],
-                   cta.id[2], cta.rank, in.origin.warp, in.origin.lane);
+    text += format("  CTA (%u, %u, %u), rank %u, warp %u, lane %u", cta.id[0], cta.id[1], cta.id[2],
+                   cta.rank, in.origin.warp, in.origin.lane);
     text += in.lanes != 0 ? format(", active lanes %08x\n", in.lanes) : "\n";
   }
   if (in.origin.instr != nullptr) {

@@ -12,7 +12,9 @@ using Value = uint64_t (*)(const Warp& warp, unsigned lane, uint64_t now);
 // speed for code that spins for some microseconds.
 constexpr uint64_t kNanosecondsPerStep = 2;
 
-const LaunchRequest& request(const Warp& w) { return *w.cta->cluster->grid->request; }
+const LaunchRequest& request(const Warp& w) {
+  return *w.cta->cluster->grid->request;
+}
 
 template <int axis>
 uint32_t component(const Dim3& d) {
@@ -55,43 +57,75 @@ template <int axis>
 uint64_t cluster_nctaid(const Warp& w, unsigned, uint64_t) {
   return component<axis>(request(w).cluster);
 }
-uint64_t zero(const Warp&, unsigned, uint64_t) { return 0; }
-uint64_t one(const Warp&, unsigned, uint64_t) { return 1; }
-uint64_t warp_size(const Warp&, unsigned, uint64_t) { return kLanes; }
-uint64_t laneid(const Warp&, unsigned lane, uint64_t) { return lane; }
-uint64_t warpid(const Warp& w, unsigned, uint64_t) { return w.index; }
+uint64_t zero(const Warp&, unsigned, uint64_t) {
+  return 0;
+}
+uint64_t one(const Warp&, unsigned, uint64_t) {
+  return 1;
+}
+uint64_t warp_size(const Warp&, unsigned, uint64_t) {
+  return kLanes;
+}
+uint64_t laneid(const Warp&, unsigned lane, uint64_t) {
+  return lane;
+}
+uint64_t warpid(const Warp& w, unsigned, uint64_t) {
+  return w.index;
+}
 uint64_t nwarpid(const Warp& w, unsigned, uint64_t) {
   return request(w).device.max_threads_per_multiprocessor / kLanes;
 }
-uint64_t mask_eq(const Warp&, unsigned lane, uint64_t) { return 1u << lane; }
-uint64_t mask_lt(const Warp&, unsigned lane, uint64_t) { return (1u << lane) - 1; }
-uint64_t mask_le(const Warp&, unsigned lane, uint64_t) { return (2ull << lane) - 1; }
+uint64_t mask_eq(const Warp&, unsigned lane, uint64_t) {
+  return 1u << lane;
+}
+uint64_t mask_lt(const Warp&, unsigned lane, uint64_t) {
+  return (1u << lane) - 1;
+}
+uint64_t mask_le(const Warp&, unsigned lane, uint64_t) {
+  return (2ull << lane) - 1;
+}
 uint64_t mask_gt(const Warp&, unsigned lane, uint64_t) {
   return kFullMask & ~((2ull << lane) - 1);
 }
 uint64_t mask_ge(const Warp&, unsigned lane, uint64_t) {
   return kFullMask & ~((1ull << lane) - 1);
 }
-uint64_t ctarank(const Warp& w, unsigned, uint64_t) { return w.cta->rank; }
-uint64_t nctarank(const Warp& w, unsigned, uint64_t) { return request(w).cluster.count(); }
+uint64_t ctarank(const Warp& w, unsigned, uint64_t) {
+  return w.cta->rank;
+}
+uint64_t nctarank(const Warp& w, unsigned, uint64_t) {
+  return request(w).cluster.count();
+}
 uint64_t explicit_cluster(const Warp& w, unsigned, uint64_t) {
   return request(w).cluster.count() > 1 ? 1 : 0;
 }
 uint64_t smid(const Warp& w, unsigned, uint64_t) {
   return w.cta->linear % request(w).device.multiprocessors;
 }
-uint64_t nsmid(const Warp& w, unsigned, uint64_t) { return request(w).device.multiprocessors; }
-uint64_t gridid(const Warp& w, unsigned, uint64_t) { return request(w).grid_id; }
+uint64_t nsmid(const Warp& w, unsigned, uint64_t) {
+  return request(w).device.multiprocessors;
+}
+uint64_t gridid(const Warp& w, unsigned, uint64_t) {
+  return request(w).grid_id;
+}
 uint64_t dynamic_smem(const Warp& w, unsigned, uint64_t) {
   return request(w).dynamic_shared_bytes;
 }
 uint64_t total_smem(const Warp& w, unsigned, uint64_t) {
   return w.cta->cluster->grid->shared_bytes - kReservedShared;
 }
-uint64_t clock(const Warp&, unsigned, uint64_t now) { return now; }
-uint64_t clock_hi(const Warp&, unsigned, uint64_t now) { return now >> 32; }
-uint64_t timer(const Warp&, unsigned, uint64_t now) { return now * kNanosecondsPerStep; }
-uint64_t timer_hi(const Warp&, unsigned, uint64_t now) { return now * kNanosecondsPerStep >> 32; }
+uint64_t clock(const Warp&, unsigned, uint64_t now) {
+  return now;
+}
+uint64_t clock_hi(const Warp&, unsigned, uint64_t now) {
+  return now >> 32;
+}
+uint64_t timer(const Warp&, unsigned, uint64_t now) {
+  return now * kNanosecondsPerStep;
+}
+uint64_t timer_hi(const Warp&, unsigned, uint64_t now) {
+  return now * kNanosecondsPerStep >> 32;
+}
 
 struct Row {
   std::string_view name;

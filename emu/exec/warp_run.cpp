@@ -119,6 +119,7 @@ void ExecContext::split(uint32_t lanes, uint32_t pc) {
   other.lanes = lanes;
   other.pc = pc;
   other.state = GroupState::runnable;
+  other.wait = {};
   group->lanes &= ~lanes;
   // Room for 32 groups was reserved when the warp started, so `group` stays valid.
   warp->groups.push_back(other);

@@ -183,9 +183,9 @@ uint64_t literal_bits(const DecodeContext& context, const ptx::Operand& from, pt
   }
   const unsigned width = ptx::type_bytes(slot);
   if (width == 4 && slot != ptx::Type::f16x2 && slot != ptx::Type::bf16x2) {
-    return from.single ? from.bits
-                       : std::bit_cast<uint32_t>(
-                             static_cast<float>(std::bit_cast<double>(from.bits)));
+    return from.single
+               ? from.bits
+               : std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(from.bits)));
   }
   if (width == 8) {
     return from.single ? std::bit_cast<uint64_t>(static_cast<double>(
@@ -323,8 +323,7 @@ Operand DecodeContext::address(const ptx::Operand& from, ptx::Space space) {
   Operand operand;
   if (base.kind == ptx::Operand::Kind::integer) {
     operand = constant(base.bits, ptx::Type::b64);
-  } else if (const auto found =
-                 function_.function().find_register(source.scope, base.name)) {
+  } else if (const auto found = function_.function().find_register(source.scope, base.name)) {
     operand = function_.register_operand(*found);
     if (operand.width != 4 && operand.width != 8) {
       reject("register " + std::string(base.name) + " cannot hold an address");
@@ -338,8 +337,8 @@ Operand DecodeContext::address(const ptx::Operand& from, ptx::Space space) {
       reject("'" + std::string(base.name) + "' lies in ." +
              std::string(ptx::space_name(location->space)) + " memory");
     }
-    space = location->space == ptx::Space::shared && ptx::is_shared(space) ? space
-                                                                           : location->space;
+    space =
+        location->space == ptx::Space::shared && ptx::is_shared(space) ? space : location->space;
   } else {
     reject("'" + std::string(base.name) + "' is not declared");
   }

@@ -18,6 +18,11 @@ const OpcodeTable& opcode_table() {
 void register_families(OpcodeTable& table) {
   // One line per family file.
   register_asynchronous(table);
+  register_atom(table);
+  register_barriers(table);
+  register_control(table);
+  register_ldst(table);
+  register_warp_ops(table);
 }
 
 }  // namespace emu
