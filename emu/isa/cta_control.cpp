@@ -29,11 +29,7 @@ StepResult set_registers(ExecContext& ctx, const Instr& i, uint32_t) {
 }
 
 StepResult launch_dependents(ExecContext& ctx, const Instr&, uint32_t) {
-  CtaControl& control = cta_control(*ctx.cta);
-  if (!control.launched_dependents) {
-    control.launched_dependents = true;
-    --ctx.grid->ctas_not_launched_dependents;
-  }
+  ctx.engine->launch_dependents(*ctx.cta);
   return StepResult::next;
 }
 

@@ -13,7 +13,6 @@ class OpcodeTable;
 
 struct CtaControl : Extension {
   bool saw_failed_cancel = false;
-  bool launched_dependents = false;
   struct Registers {
     uint32_t count = 0;  // per thread; 0 until the first setmaxnreg
     uint32_t changes = 0;

@@ -19,7 +19,6 @@ constexpr uint32_t kResponseBytes = 16;
 constexpr uint32_t kRefusalOneIn = 16;
 
 std::optional<uint32_t> take_pending(Engine& engine, Grid& grid, uint32_t cluster_size) {
-  const std::lock_guard lock(grid.mutex);
   if (grid.pending.empty()) {
     return std::nullopt;
   }
