@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isa/families.hpp"
 
+#include "isa/arithmetic.hpp"
 #include "isa/asynchronous.hpp"
 #include "isa/decode.hpp"
 
@@ -17,6 +18,7 @@ const OpcodeTable& opcode_table() {
 
 void register_families(OpcodeTable& table) {
   // One line per family file.
+  register_arithmetic(table);
   register_asynchronous(table);
   register_atom(table);
   register_barriers(table);

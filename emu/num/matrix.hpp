@@ -12,6 +12,7 @@
 #include <span>
 
 #include "float_format.hpp"
+#include "matrix_lanes.hpp"
 
 namespace emu::num {
 
@@ -28,16 +29,18 @@ struct SplitElement {
   int32_t exponent;
 };
 
-// A zero factor counts with this exponent, so that it does not set the alignment.
-inline constexpr int32_t kZeroExponent = -126;
-// Exponents that mark what is not a number; the significand of an infinity keeps its sign.
-inline constexpr int32_t kInfinityExponent = 1 << 20;
-inline constexpr int32_t kNanExponent = 1 << 21;
+inline constexpr int32_t kZeroExponent = kSplitZeroExponent;
+inline constexpr int32_t kInfinityExponent = kSplitInfinityExponent;
+inline constexpr int32_t kNanExponent = kSplitNanExponent;
 
 int mantissa_bits(ElementType type);
 SplitElement split(ElementType type, uint32_t code);
 // All codes of a type of at most 8 bits.
 const std::array<SplitElement, 256>& split_table(ElementType type);
+// Many codes at once (a multiple of 8), each in the low bits of its word once shifted right by
+// `right_shift`; bits above the code are ignored.
+void split(ElementType type, int right_shift, std::span<const uint32_t> codes,
+           int32_t* significands, int32_t* exponents);
 
 // How the sum of one instruction is formed.
 struct Accumulation {
@@ -87,6 +90,8 @@ SplitScale split_ue4m3(uint8_t code);
 
 // Values of e2m1 as float, all 16 codes.
 const std::array<float, 16>& e2m1_values();
+// Words of eight codes, the first one in the low bits -> 8 values for each.
+void unpack_e2m1(std::span<const uint32_t> packed, float* values);
 
 struct Fp4Product {
   int rows = 0;

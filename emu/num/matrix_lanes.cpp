@@ -128,8 +128,51 @@ void sum_products(int k, const int32_t* a, const int32_t* b, int32_t* sums) {
   __builtin_memcpy(sums, &sum, sizeof sum);
 }
 
+void split_codes(const SplitFields& fields, int count, const uint32_t* codes, int32_t* significands,
+                 int32_t* exponents) {
+  const int32_t fraction_mask = (1 << fields.mantissa_bits) - 1;
+  const int32_t exponent_mask = (1 << fields.exponent_bits) - 1;
+  for (int i = 0; i < count; i += 8) {
+    Lanes code;
+    load(reinterpret_cast<const int32_t*>(codes) + i, code);
+    code >>= fields.right_shift;
+    const Lanes fraction = code & fraction_mask;
+    const Lanes biased = (code >> fields.mantissa_bits) & exponent_mask;
+    const Lanes sign = -((code >> (fields.mantissa_bits + fields.exponent_bits)) & 1);
+    const Lanes magnitude = biased == 0 ? fraction : fraction | (fraction_mask + 1);
+    Lanes exponent = (biased == 0 ? Lanes{} + 1 : biased) - fields.bias;
+    exponent = magnitude == 0 ? Lanes{} + kSplitZeroExponent : exponent;
+    if (fields.has_infinity) {
+      const Lanes special =
+          fraction == 0 ? Lanes{} + kSplitInfinityExponent : Lanes{} + kSplitNanExponent;
+      exponent = biased == exponent_mask ? special : exponent;
+    } else if (fields.has_nan_only) {
+      const Lanes all = (biased == exponent_mask) & (fraction == fraction_mask);
+      exponent = all != 0 ? Lanes{} + kSplitNanExponent : exponent;
+    }
+    const Lanes significand = (magnitude ^ sign) - sign;
+    __builtin_memcpy(significands + i, &significand, sizeof significand);
+    __builtin_memcpy(exponents + i, &exponent, sizeof exponent);
+  }
+}
+
+void unpack_e2m1(int words, const uint32_t* packed, float* values) {
+  const Lanes positions = {0, 4, 8, 12, 16, 20, 24, 28};
+  for (int i = 0; i < words; ++i) {
+    const Lanes code = (Lanes{} + static_cast<int32_t>(packed[i])) >> positions;
+    const Lanes exponent = (code >> 1) & 3;
+    const Lanes fraction = code & 1;
+    // In halves: 0 1 | 2 3 | 4 6 | 8 12.
+    const Lanes halves =
+        exponent == 0 ? fraction : (fraction | 2) << (exponent == 0 ? exponent : exponent - 1);
+    FloatLanes value = __builtin_convertvector(halves, FloatLanes) * 0.5f;
+    value = (code & 8) != 0 ? -value : value;
+    __builtin_memcpy(values + 8 * i, &value, sizeof value);
+  }
+}
+
 }  // namespace
 
-const LaneFunctions kFunctions = {sum_terms, sum_groups, sum_products};
+const LaneFunctions kFunctions = {sum_terms, sum_groups, sum_products, split_codes, unpack_e2m1};
 
 }  // namespace emu::num::EMU_LANES

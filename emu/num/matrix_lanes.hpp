@@ -10,6 +10,12 @@ namespace emu::num {
 
 inline constexpr int kMaxLaneK = 64;
 
+// A zero factor counts with this exponent, so that it does not set the alignment.
+inline constexpr int32_t kSplitZeroExponent = -126;
+// Exponents that mark what is not a number; the significand of an infinity keeps its sign.
+inline constexpr int32_t kSplitInfinityExponent = 1 << 20;
+inline constexpr int32_t kSplitNanExponent = 1 << 21;
+
 struct TermSums {
   alignas(32) int32_t largest_exponent[8];
   int64_t sums[8];  // of the terms, in units of 2^(largest exponent - fraction bits)
@@ -51,11 +57,26 @@ struct GroupTerms {
 inline constexpr int kGroupFraction = 2 + 3 + 3;
 inline constexpr int kGroupTermFraction = 35;
 
+// Fields of a format, for splitting codes into significand and exponent.
+struct SplitFields {
+  int exponent_bits;
+  int mantissa_bits;
+  int bias;
+  int right_shift;    // of a code in its container, before anything else
+  bool has_infinity;  // the largest exponent means infinity and NaN
+  bool has_nan_only;  // all ones is NaN
+};
+
 struct LaneFunctions {
   void (*sum_terms)(const TermRow& row, TermSums& result);
   void (*sum_groups)(const GroupRow& row, GroupTerms& terms, TermSums& result);
   // One row of integers: a [k], b [k][8] -> sums [8].
   void (*sum_products)(int k, const int32_t* a, const int32_t* b, int32_t* sums);
+  // `count` codes, a multiple of 8.
+  void (*split_codes)(const SplitFields& fields, int count, const uint32_t* codes,
+                      int32_t* significands, int32_t* exponents);
+  // Eight e2m1 codes in each word, the first one in the low bits -> their values.
+  void (*unpack_e2m1)(int words, const uint32_t* packed, float* values);
 };
 
 // For the machine that runs: decided once.

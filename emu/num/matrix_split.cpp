@@ -71,4 +71,21 @@ const std::array<SplitElement, 256>& split_table(ElementType type) {
   return tables[static_cast<int>(type)];
 }
 
+void split(ElementType type, int right_shift, std::span<const uint32_t> codes,
+           int32_t* significands, int32_t* exponents) {
+  const FloatFormat& format = format_of(type);
+  const SplitFields fields{format.exponent_bits,
+                           format.mantissa_bits,
+                           format.bias(),
+                           right_shift,
+                           format.specials == Specials::kIeee,
+                           format.specials == Specials::kNanOnly};
+  lane_functions().split_codes(fields, static_cast<int>(codes.size()), codes.data(), significands,
+                               exponents);
+}
+
+void unpack_e2m1(std::span<const uint32_t> packed, float* values) {
+  lane_functions().unpack_e2m1(static_cast<int>(packed.size()), packed.data(), values);
+}
+
 }  // namespace emu::num

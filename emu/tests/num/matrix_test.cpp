@@ -96,6 +96,41 @@ struct Problem {
   }
 };
 
+TEST(Matrix, ManyCodesSplitLikeOne) {
+  for (const TypeInfo& type : kTypes) {
+    for (const int shift : {0, 2}) {
+      const uint32_t count = 1u << type.format.width();
+      std::vector<uint32_t> codes(count);
+      for (uint32_t code = 0; code < count; ++code) {
+        codes[code] = 0xC0000000u | code << shift;
+      }
+      std::vector<int32_t> significands(count), exponents(count);
+      split(type.type, shift, codes, significands.data(), exponents.data());
+      for (uint32_t code = 0; code < count; ++code) {
+        const SplitElement one = split(type.type, code);
+        ASSERT_EQ(exponents[code], one.exponent) << int(type.type) << " " << code;
+        if (one.exponent < kInfinityExponent) {
+          ASSERT_EQ(significands[code], one.significand);
+          ASSERT_EQ(std::ldexp(one.significand, one.exponent - mantissa_bits(type.type)),
+                    decode(type.format, code));
+        } else if (one.exponent == kInfinityExponent) {
+          ASSERT_EQ(significands[code] < 0, one.significand < 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(Matrix, PackedE2m1) {
+  const std::vector<uint32_t> words = {0x76543210, 0xFEDCBA98};
+  float values[16];
+  unpack_e2m1(words, values);
+  for (unsigned code = 0; code < 16; ++code) {
+    EXPECT_EQ(values[code], decode(kE2m1, code));
+    EXPECT_EQ(std::signbit(values[code]), code >= 8);
+  }
+}
+
 uint32_t finite_code(const FloatFormat& format, std::mt19937_64& random) {
   if (random() % 8 == 0) {
     return 0;
