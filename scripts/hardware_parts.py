@@ -5,25 +5,21 @@
 from __future__ import annotations
 
 import concurrent.futures
-import dataclasses
-import datetime
 import functools
 import itertools
 import json
-import os
-import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable
+
+from hardware_machine import CannotRun, Context, execute, tail
 
 DEVICE = "cuda:0"
 # The tests compare with a reference on the CPU: several at a time keep GPU and CPU busy. Nothing
 # is timed meanwhile.
 TESTS_AT_A_TIME = 4
-TEST_SECONDS = 600
 
 # Programs of build/bin and their arguments; {lib} is the library of this GPU's architecture.
 TESTS = {
@@ -78,44 +74,6 @@ BENCH = {
 }
 
 
-class CannotRun(Exception):
-    """The build or a program did not run: exit code 4."""
-
-
-@dataclasses.dataclass
-class Context:
-    root: pathlib.Path
-    build: pathlib.Path
-    out: pathlib.Path
-    say: Callable[[str], None]
-
-    def program(self, name: str) -> pathlib.Path:
-        path = self.build / "bin" / name
-        if not path.is_file():
-            raise CannotRun(f"{path} is not there: build it, or leave its part out with --only")
-        return path
-
-    @functools.cached_property
-    def environment(self) -> dict[str, str]:
-        """Libraries of the build first; the CUDA runtime beside nvcc if no other is known."""
-        folders = [str(self.build / "lib")]
-        nvcc = find_nvcc()
-        if nvcc is not None:
-            folders.append(str(nvcc.resolve().parent.parent / "lib64"))
-        old = os.environ.get("LD_LIBRARY_PATH")
-        return os.environ | {
-            "LD_LIBRARY_PATH": ":".join(folders + ([old] if old else [])),
-            "MXGEMM_LIBRARY": str(self.build / "lib" / "libmxgemm.so"),
-            "PYTHONPATH": f"{self.root / 'python'}:{self.root / 'bench' / 'peers'}",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-
-
-def find_nvcc() -> pathlib.Path | None:
-    found = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
-    return pathlib.Path(found) if found else None
-
-
 def part(function: Callable[[Context], dict]) -> Callable[[Context], dict]:
     """Adds how long a part took."""
 
@@ -126,94 +84,6 @@ def part(function: Callable[[Context], dict]) -> Callable[[Context], dict]:
         return outcome | {"seconds": time.monotonic() - start}
 
     return timed
-
-
-def execute(command, context: Context, seconds: float = TEST_SECONDS, **changes: str) -> dict:
-    """One program: exit code, output, seconds. A program that hangs has the exit code 124."""
-    start = time.monotonic()
-    words = [str(word) for word in command]
-    try:
-        process = subprocess.run(
-            words,
-            env=context.environment | changes,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-            check=False,
-        )
-        code, out, err = process.returncode, process.stdout, process.stderr
-    except subprocess.TimeoutExpired as error:
-        code, out, err = 124, (error.stdout or b"").decode(errors="replace"), "timed out"
-    except OSError as error:
-        raise CannotRun(f"{words[0]}: {error}") from error
-    return {
-        "command": " ".join(words),
-        "exit_code": code,
-        "out": out,
-        "err": err,
-        "seconds": time.monotonic() - start,
-    }
-
-
-def tail(run: dict) -> str:
-    return (run["out"] + run["err"])[-3000:]
-
-
-def describe_machine() -> dict:
-    fields = ("name", "compute_cap", "driver_version", "memory.total", "clocks.max.sm")
-    gpus, reason = [], ""
-    try:
-        text = subprocess.run(
-            ["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader"],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        ).stdout
-        for line in text.splitlines():
-            name, capability, driver, memory, clock = (word.strip() for word in line.split(","))
-            gpus.append(
-                {
-                    "name": name,
-                    "capability": capability,
-                    "driver": driver,
-                    "memory": memory,
-                    "highest_clock": clock,
-                }
-            )
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        reason = f"nvidia-smi: {error}"
-    return {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "gpus": gpus,
-        "no_gpu": reason or ("" if gpus else "nvidia-smi lists none"),
-        "processors": os.cpu_count(),
-        "python": sys.version.split()[0],
-    }
-
-
-def build_for(capability: str, say: Callable[[str], None]) -> pathlib.Path:
-    """Builds the libraries that such a GPU uses, and the tests."""
-    root = pathlib.Path(__file__).resolve().parent.parent
-    major = int(capability.split(".")[0])
-    if capability == "9.0":
-        folder, configure = root / "build-h200", ["cmake", "--preset", "h200"]
-    else:
-        archs = {10: "sm100f;sm80", 12: "sm120f;sm80"}.get(major, "sm80")
-        folder = root / "build-hardware"
-        configure = ["cmake", "-S", str(root), "-B", str(folder), "-G", "Ninja"]
-        configure += ["-DCMAKE_BUILD_TYPE=Release", "-DMXGEMM_CUDA=ON"]
-        configure += [f"-DMXGEMM_CUDA_ARCHS={archs}"]
-    for command in (configure, ["cmake", "--build", str(folder)]):
-        say(" ".join(command))
-        try:
-            code = subprocess.run(command, cwd=root, stdout=sys.stderr, check=False).returncode
-        except OSError as error:
-            raise CannotRun(f"{command[0]}: {error}") from error
-        if code != 0:
-            raise CannotRun(f"{' '.join(command)} failed with exit code {code}")
-    return folder
 
 
 def program_info(context: Context) -> dict:
@@ -296,10 +166,31 @@ def run_test(name: str, context: Context, prefix: tuple[str, ...] = (), **change
     return row if row["passed"] else row | {"output": tail(run)}
 
 
+def run_python_tests(context: Context) -> dict:
+    """tests/python/test_gpu.py, where python3 has what it needs."""
+    command = ["python3", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    run = execute([*command, context.root / "tests" / "python" / "test_gpu.py"], context)
+    count = {
+        word: int(number) for number, word in re.findall(r"(\d+) (passed|skipped)", run["out"])
+    }
+    row = {
+        "test": "test_gpu.py",
+        "tests_passed": count.get("passed", 0),
+        "tests_skipped": count.get("skipped", 0),
+        "failed": re.findall(r"^FAILED (\S+)", run["out"], re.MULTILINE),
+        "exit_code": run["exit_code"],
+        "seconds": run["seconds"],
+        "passed": run["exit_code"] == 0 and count.get("passed", 0) > 0,
+    }
+    return row if row["passed"] else row | {"output": tail(run)}
+
+
 @part
 def run_tests(context: Context) -> dict:
     with concurrent.futures.ThreadPoolExecutor(TESTS_AT_A_TIME) as pool:
+        in_python = pool.submit(run_python_tests, context)
         rows = list(pool.map(lambda name: run_test(name, context), TESTS))
+        rows.append(in_python.result())
     return {"passed": all(row["passed"] for row in rows), "rows": rows}
 
 
@@ -315,14 +206,14 @@ def verify_problems() -> list[str]:
 @part
 def run_verify(context: Context) -> dict:
     problems = verify_problems()
-    quarters = [problems[i::TESTS_AT_A_TIME] for i in range(TESTS_AT_A_TIME)]
+    shares = [problems[i::TESTS_AT_A_TIME] for i in range(min(TESTS_AT_A_TIME, len(problems)))]
 
     def verify(some: list[str]) -> dict:
         command = [context.program("mxgemm"), "verify", *some, "--device", DEVICE]
         return execute([*command, "--data", "exact,normal,wide,edge", "--json"], context)
 
     with concurrent.futures.ThreadPoolExecutor(TESTS_AT_A_TIME) as pool:
-        runs = list(pool.map(verify, quarters))
+        runs = list(pool.map(verify, shares))
     rows = [row for run in runs if run["out"] for row in json.loads(run["out"])["rows"]]
     failures = [row for row in rows if not row["passed"]]
     kernels = sorted({row["kernel"] for row in rows})
@@ -335,7 +226,7 @@ def run_verify(context: Context) -> dict:
         "kernels": kernels,
         "failures": failures[:20],
     }
-    return result if result["passed"] else result | {"output": "".join(map(tail, runs))[-3000:]}
+    return result if result["passed"] else result | {"output": "".join(run["err"] for run in runs)[-3000:]}
 
 
 @part

@@ -10,10 +10,11 @@
     y = mxgemm.gemm(x, weights, out_dtype="f32")                                       # D = A · Bᵀ,
                                                                                        [M, N]
 
-numpy arrays in and out; neither torch nor CUDA is needed. The library behind it is found beside the
-package (the wheel) or by the environment variable MXGEMM_LIBRARY.
+numpy arrays in and out, or arrays in a GPU's memory; neither torch nor CUDA is needed. The library
+behind it is found beside the package (the wheel) or by the environment variable MXGEMM_LIBRARY.
 """
 
+from .devices import DeviceArray
 from .errors import (
     CudaError,
     DeviceUnavailable,
@@ -26,12 +27,13 @@ from .errors import (
 from .library import get_num_threads, info, set_num_threads, version
 from .ops import explain, gemm, pack
 from .quantizing import dequantize, quantize, swizzle_scales, unswizzle_scales
-from .tensors import PackedWeights, QuantizedTensor
+from .tensors import PackedWeights, QuantizedTensor, to_device
 
 __version__ = version()
 
 __all__ = [
     "CudaError",
+    "DeviceArray",
     "DeviceUnavailable",
     "Error",
     "FileError",
@@ -50,6 +52,7 @@ __all__ = [
     "quantize",
     "set_num_threads",
     "swizzle_scales",
+    "to_device",
     "unswizzle_scales",
     "version",
 ]

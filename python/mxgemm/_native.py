@@ -235,6 +235,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
         *(POINTER(Operand), c_int32, c_void_p, c_uint64, c_void_p),
     ),
     "quantize_preset": (c_int32, POINTER(QuantizeDesc)),
+    "quantize_workspace_size": (POINTER(QuantizeDesc), POINTER(c_uint64)),
     "quantize": (POINTER(QuantizeDesc), POINTER(QuantizeArgs), c_void_p),
     "dequantize": (
         *_DEVICE,
@@ -249,6 +250,10 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
         *_DEVICE,
         *(c_int64, c_int64, c_void_p, c_uint64, c_void_p, c_uint64, c_int64, c_void_p),
     ),
+    "device_alloc": (*_DEVICE, c_uint64, POINTER(c_void_p)),
+    "device_free": (*_DEVICE, c_void_p),
+    "device_copy": (*_DEVICE, c_void_p, *_DEVICE, c_void_p, c_uint64, c_void_p),
+    "device_synchronize": _DEVICE,
     "set_num_threads": (c_int32,),
     "get_num_threads": (POINTER(c_int32),),
 }
@@ -347,6 +352,11 @@ def text_from(name: str, *args: Any) -> str:
     buffer = ctypes.create_string_buffer(needed.value)
     call(name, *args, buffer, needed.value, byref(needed))
     return buffer.value.decode(errors="replace")
+
+
+def free_quietly(kind: int, index: int, pointer: int) -> None:
+    """Frees device memory from a destructor, which has nobody to tell of a failure."""
+    _lib.mxgemm_device_free(kind, index, pointer)
 
 
 def destroy_plan(plan: c_void_p) -> None:

@@ -13,7 +13,10 @@ from .errors import Error
 
 
 class Device(TypedDict):
-    """One device. `isa`, `isa_offered` are None on CUDA, `capability` is None on the CPU."""
+    """One device. `isa`, `isa_offered` are None on CUDA, `capability`, `l2_bytes` on the CPU.
+
+    `arch` names the kernels that it uses, "" for none; `num_threads` are multiprocessors on CUDA.
+    """
 
     kind: str
     index: int
@@ -24,6 +27,7 @@ class Device(TypedDict):
     isa_offered: str | None
     num_threads: int
     memory_bytes: int
+    l2_bytes: int | None
 
 
 class Kernel(TypedDict):
@@ -38,6 +42,17 @@ class Kernel(TypedDict):
     reason: str
 
 
+class Library(TypedDict):
+    """One GPU library; `reason` says why it was refused, or why it finds no device."""
+
+    arch: str
+    loaded: bool
+    reason: str
+    capabilities: str
+    build_info: str
+    path: str
+
+
 class Info(TypedDict):
     """What `info` returns. `errors` holds, per device kind, why its devices cannot be listed."""
 
@@ -46,6 +61,7 @@ class Info(TypedDict):
     library: str
     devices: list[Device]
     kernels: list[Kernel]
+    libraries: list[Library]
     errors: dict[str, str]
 
 
@@ -69,7 +85,8 @@ def get_num_threads() -> int:
 
 
 def info() -> Info:
-    """Version, library file, devices and kernels, in plain dicts and lists (for json.dumps)."""
+    """Version, library file, devices, kernels and GPU libraries, in plain dicts and lists, as
+    json.dumps takes them."""
     devices: list[Device] = []
     errors: dict[str, str] = {}
     for kind, code in _native.DEVICE_KINDS.items():
@@ -79,12 +96,14 @@ def info() -> Info:
         except Error as error:
             errors[kind] = str(error)
     count = _native.call_for(c_int32, "kernel_count").value
+    libraries = _native.call_for(c_int32, "library_count").value
     return Info(
         version=version(),
         abi_version=_native.ABI_VERSION,
         library=str(_native.library_path),
         devices=devices,
         kernels=[_kernel(index) for index in range(count)],
+        libraries=[_library(index) for index in range(libraries)],
         errors=errors,
     )
 
@@ -107,6 +126,20 @@ def _device(kind: str, code: int, index: int) -> Device:
         isa_offered=_name_of(raw.isa_offered, _native.ISAS) if on_cpu else None,
         num_threads=raw.num_threads,
         memory_bytes=raw.memory_bytes,
+        l2_bytes=None if on_cpu else raw.l2_bytes,
+    )
+
+
+def _library(index: int) -> Library:
+    raw = _native.LibraryInfo()
+    _native.call("library_info_get", index, ctypes.byref(raw))
+    return Library(
+        arch=raw.arch.decode(errors="replace"),
+        loaded=bool(raw.loaded),
+        reason=raw.reason.decode(errors="replace"),
+        capabilities=raw.capabilities.decode(errors="replace"),
+        build_info=raw.build_info.decode(errors="replace"),
+        path=raw.path.decode(errors="replace"),
     )
 
 

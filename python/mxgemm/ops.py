@@ -4,27 +4,31 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from ctypes import c_uint64, c_void_p
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
-from . import _native
+from . import _native, devices
 from .arrays import (
     DTYPES,
-    Array,
+    UINT8,
+    AnyArray,
+    Output,
+    Placed,
     block_format,
     check_dtype,
+    device_of,
     enum_value,
     float32,
     float_format,
     input_rows,
     integer,
-    ndarray,
-    output_rows,
+    placed,
     plain_format,
 )
+from .devices import CPU, Device, DeviceArray
 from .errors import InvalidArgument
 from .tensors import (
     MAX_EXTENT,
@@ -35,27 +39,38 @@ from .tensors import (
     operand_of,
 )
 
-_CPU = (_native.DEVICE_CPU, 0)
 # What the C ABI asks of a workspace.
 _WORKSPACE_ALIGNMENT = 256
 
-Keep: TypeAlias = tuple[Array, ...]
+Keep: TypeAlias = tuple[object, ...]
+
+
+# Workspaces on GPUs, by device and stream: kept, for freeing memory there waits for the device.
+# Calls on one stream run one after the other and may share one; threads do not share theirs.
+class _Workspaces(threading.local):
+    def __init__(self) -> None:
+        self.kept: dict[tuple[Device, int], DeviceArray] = {}
+
+
+_workspaces = _Workspaces()
 
 
 def gemm(
-    a: QuantizedTensor | Array,
+    a: QuantizedTensor | AnyArray,
     b: QuantizedTensor | PackedWeights,
     *,
-    bias: Array | None = None,
-    c: Array | None = None,
+    bias: AnyArray | None = None,
+    c: AnyArray | None = None,
     alpha: float = 1.0,
     beta: float | None = None,
     activation: str = "none",
     out_dtype: npt.DTypeLike | str = "bf16",
-    out: Array | None = None,
+    out: AnyArray | None = None,
     kernel: str | None = None,
     a_format: str | None = None,
-) -> Array:
+    device: str | None = None,
+    stream: int | None = None,
+) -> Any:
     """D = activation(alpha * A · Bᵀ + bias + beta * C), accumulated in float32, rounded once to
     out_dtype.
 
@@ -74,80 +89,110 @@ def gemm(
     out         array of D's shape and dtype to write to (rows may be strided)
     kernel      full id of the kernel to use, such as "ref:any"; None chooses (see `explain` and
                 `info`)
+    device      "cpu" or "cuda:N"; None: where the operands lie. Arrays in a GPU's memory (a
+                DeviceArray, torch's, cupy's) are used as they lie, numpy arrays copied there.
+    stream      on a GPU: the CUDA stream, as an integer; None is the default stream
 
-    Returns D [..., N] (`out`, where given). K = 0 gives activation(bias + beta * C); empty outputs
-    are fine.
+    Returns D [..., N] (`out`, where given), on the host if `a` lies there, else as a DeviceArray,
+    whose contents are there once `stream` has come so far. K = 0 gives activation(bias + beta * C);
+    empty outputs are fine.
 
     Raises InvalidArgument (a ValueError) for shapes, dtypes, layouts or options that do not fit,
     naming the argument, and Unsupported where no kernel takes the problem, with each kernel's
     reason.
     """
-    desc, args, keep = _operands(a, b, a_format)
+    left = a if isinstance(a, QuantizedTensor) else _placed_a(a)
+    others = {"bias": bias, "c": c, "out": out}
+    arrays = {name: None if x is None else placed(x, name) for name, x in others.items()}
+    on_host = device_of(_first(left)) is None
+    place = devices.common_device(
+        device,
+        {"a": device_of(_first(left)), "b": _device_of_b(b)}
+        | {name: device_of(array) for name, array in arrays.items()},
+    )
+    desc, args, keep = _operands(left, b, a_format, place, stream)
     format_d = plain_format(out_dtype, "out_dtype")
-    shape = (*_shape_of(a)[:-1], desc.n)
+    shape = (*left.shape[:-1], desc.n)
     desc.format_d = _native.FORMATS[format_d]
     desc.activation = enum_value(activation, "activation", _native.ACTIVATIONS)
     args.alpha = float32(alpha, "alpha")
 
-    if out is None:
-        result = np.empty(shape, DTYPES[format_d])
-    else:
-        result = ndarray(out, "out")
-        check_dtype(result, "out", (format_d,))
-    d = output_rows(result, "out", shape)
-    args.d, args.d_bytes, args.ldd = d.pointer, d.nbytes, d.ld
-    if bias is not None:
-        keep += _set_bias(desc, args, bias, format_d)
-    if c is not None:
-        keep += _set_c(desc, args, c, beta, format_d, shape)
+    if arrays["out"] is not None:
+        check_dtype(arrays["out"], "out", (format_d,))
+    output = Output(arrays["out"], "out", shape, DTYPES[format_d], place, on_host)
+    args.d, args.d_bytes, args.ldd = output.rows.pointer, output.rows.nbytes, output.rows.ld
+    if arrays["bias"] is not None:
+        keep += _set_bias(desc, args, arrays["bias"], format_d, place, stream)
+    if arrays["c"] is not None:
+        keep += _set_c(desc, args, arrays["c"], beta, format_d, shape, place, stream)
     elif beta is not None and float32(beta, "beta") != 0:
         raise InvalidArgument(f"beta is {beta!r} but c is None; give c, or leave beta out")
 
-    if kernel is None:
-        _native.call("gemm", ctypes.byref(desc), ctypes.byref(args), None)
+    if kernel is None and place.on_cpu:
+        _native.call("gemm", ctypes.byref(desc), ctypes.byref(args), stream)
     else:
-        _run_kernel(desc, args, kernel)
+        _run_plan(desc, args, kernel, place, stream)
     del keep
-    return result
+    return output.finish(stream)
 
 
-def _shape_of(a: QuantizedTensor | Array) -> tuple[int, ...]:
-    return tuple(a.shape)
+def _placed_a(a: object) -> Placed:
+    try:
+        return placed(a, "a")
+    except InvalidArgument:
+        if hasattr(a, "__cuda_array_interface__"):
+            raise
+        raise InvalidArgument(
+            f"a is a {type(a).__name__}; it must be a QuantizedTensor or a numpy array, or an "
+            "array in a GPU's memory (__cuda_array_interface__)"
+        ) from None
+
+
+def _first(value: QuantizedTensor | Placed) -> Placed:
+    return value.qdata if isinstance(value, QuantizedTensor) else value
+
+
+def _device_of_b(b: object) -> Device | None:
+    return device_of(b.qdata) if isinstance(b, QuantizedTensor) else None
 
 
 def _operands(
-    a: QuantizedTensor | Array, b: QuantizedTensor | PackedWeights, a_format: str | None
+    a: QuantizedTensor | Placed,
+    b: QuantizedTensor | PackedWeights,
+    a_format: str | None,
+    device: Device,
+    stream: int | None,
 ) -> tuple[_native.GemmDesc, _native.GemmArgs, Keep]:
     """Descriptor and arguments with A and B filled in, and what must outlive them."""
     desc, args = _native.GemmDesc(), _native.GemmArgs()
+    desc.device_kind, desc.device_index = device.kind, device.index
     if isinstance(a, QuantizedTensor):
         if a_format is not None:
             raise InvalidArgument(f"a_format is {a_format!r}; a QuantizedTensor knows its format")
-        args.a, keep = operand_of(a, "a")
+        args.a, keep = operand_of(a, "a", device, stream)
         desc.format_a = _native.FORMATS[a.format]
         desc.scale_layout_a = _native.SCALE_LAYOUTS[a.scale_layout]
         rows = 1
         for extent in a.shape[:-1]:
             rows *= extent
         desc.m, desc.k = rows, a.shape[-1]
-    elif isinstance(a, np.ndarray):
-        desc.format_a = _native.FORMATS[float_format(ndarray(a, "a"), "a", a_format)]
-        source = input_rows(a, "a")
+    else:
+        desc.format_a = _native.FORMATS[float_format(a, "a", a_format)]
+        source = input_rows(a, "a", device, stream)
         args.a = _native.Operand(
             data=source.pointer, data_bytes=source.nbytes, ld=source.ld, global_scale=1.0
         )
         desc.m, desc.k = source.rows, source.cols
-        keep = (source.array,)
-    else:
-        raise InvalidArgument(
-            f"a is a {type(a).__name__}; it must be a QuantizedTensor or a numpy array"
-        )
-    args.b, keep_b = _operand_b(b, desc)
+        keep = (source.owner,)
+    args.b, keep_b = _operand_b(b, desc, device, stream)
     return desc, args, keep + keep_b
 
 
 def _operand_b(
-    b: QuantizedTensor | PackedWeights, desc: _native.GemmDesc
+    b: QuantizedTensor | PackedWeights,
+    desc: _native.GemmDesc,
+    device: Device,
+    stream: int | None,
 ) -> tuple[_native.Operand, Keep]:
     if not isinstance(b, QuantizedTensor | PackedWeights):
         raise InvalidArgument(
@@ -169,31 +214,38 @@ def _operand_b(
         )
         return packed, (b.data,)
     desc.scale_layout_b = _native.SCALE_LAYOUTS[b.scale_layout]
-    return operand_of(b, "b")
+    return operand_of(b, "b", device, stream)
 
 
-def _set_bias(desc: _native.GemmDesc, args: _native.GemmArgs, bias: Array, format_d: str) -> Keep:
-    array = ndarray(bias, "bias")
+def _set_bias(
+    desc: _native.GemmDesc,
+    args: _native.GemmArgs,
+    array: Placed,
+    format_d: str,
+    device: Device,
+    stream: int | None,
+) -> Keep:
     format = check_dtype(array, "bias", tuple(dict.fromkeys((format_d, "f32"))))
     if array.shape != (desc.n,):
         raise InvalidArgument(
             f"bias has shape {array.shape}; it must be ({desc.n},), one per row of b"
         )
     desc.format_bias = _native.FORMATS[format]
-    source = input_rows(array, "bias")
+    source = input_rows(array, "bias", device, stream)
     args.bias, args.bias_bytes = source.pointer, source.nbytes
-    return (source.array,)
+    return (source.owner,)
 
 
 def _set_c(
     desc: _native.GemmDesc,
     args: _native.GemmArgs,
-    c: Array,
+    array: Placed,
     beta: float | None,
     format_d: str,
     shape: tuple[int, ...],
+    device: Device,
+    stream: int | None,
 ) -> Keep:
-    array = ndarray(c, "c")
     check_dtype(array, "c", (format_d,))
     if array.shape != shape:
         raise InvalidArgument(f"c has shape {array.shape}; it must be {shape}")
@@ -201,23 +253,44 @@ def _set_c(
         raise InvalidArgument("beta is None but c is given; give beta, the factor of c")
     args.beta = float32(beta, "beta")
     desc.flags |= _native.USE_C
-    source = input_rows(array, "c")
+    source = input_rows(array, "c", device, stream)
     args.c, args.c_bytes, args.ldc = source.pointer, source.nbytes, source.ld
-    return (source.array,)
+    return (source.owner,)
 
 
-def _run_kernel(desc: _native.GemmDesc, args: _native.GemmArgs, kernel: object) -> None:
-    if not isinstance(kernel, str) or not kernel.isascii() or not kernel or "\0" in kernel:
-        raise InvalidArgument(
-            f"kernel is {kernel!r}; it must be the full id of a kernel (see info)"
-        )
-    plan = _native.call_for(c_void_p, "plan_create", ctypes.byref(desc), kernel.encode())
+def _workspace(device: Device, stream: int | None, nbytes: int) -> Placed:
+    """At least so many bytes; on a GPU they are kept for the next call on the stream."""
+    if device.on_cpu:
+        return aligned_bytes(nbytes, _WORKSPACE_ALIGNMENT)
+    kept: dict[tuple[Device, int], DeviceArray] = _workspaces.kept
+    key = (device, stream or 0)
+    if key not in kept or kept[key].nbytes < nbytes:
+        kept[key] = devices.empty((nbytes,), UINT8, device)
+    return kept[key]
+
+
+def _run_plan(
+    desc: _native.GemmDesc,
+    args: _native.GemmArgs,
+    kernel: object,
+    device: Device,
+    stream: int | None,
+) -> None:
+    name = None
+    if kernel is not None:
+        if not isinstance(kernel, str) or not kernel.isascii() or not kernel or "\0" in kernel:
+            raise InvalidArgument(
+                f"kernel is {kernel!r}; it must be the full id of a kernel (see info)"
+            )
+        name = kernel.encode()
+    plan = _native.call_for(c_void_p, "plan_create", ctypes.byref(desc), name)
     try:
         nbytes = _native.call_for(c_uint64, "plan_workspace_size", plan).value
-        workspace = aligned_bytes(nbytes, _WORKSPACE_ALIGNMENT)
-        args.workspace = workspace.ctypes.data if nbytes else None
+        workspace = _workspace(device, stream, nbytes)
+        pointer = workspace.pointer if isinstance(workspace, DeviceArray) else workspace.ctypes.data
+        args.workspace = pointer if nbytes else None
         args.workspace_bytes = nbytes
-        _native.call("run", plan, ctypes.byref(args), None)
+        _native.call("run", plan, ctypes.byref(args), stream)
     finally:
         _native.destroy_plan(plan)
 
@@ -227,13 +300,14 @@ def pack(b: QuantizedTensor) -> PackedWeights:
     gives, sooner.
 
     The bytes are opaque and valid for the version of the library that made them; gemm refuses any
-    other.
+    other. For the CPU: a tensor in a GPU's memory is Unsupported.
     """
     if not isinstance(b, QuantizedTensor):
         raise InvalidArgument(f"b is a {type(b).__name__}; it must be a QuantizedTensor")
     if len(b.shape) != 2:
         raise InvalidArgument(f"b has shape {b.shape}; it must have two dimensions, (N, K)")
-    problem = (*_CPU, _native.FORMATS[b.format], *b.shape)
+    place = device_of(b.qdata) or CPU
+    problem = (place.kind, place.index, _native.FORMATS[b.format], *b.shape)
     nbytes = _native.call_for(c_uint64, "pack_size", *problem).value
     data = aligned_bytes(nbytes, PACKED_ALIGNMENT)
     operand, keep = operand_of(b, "b")
@@ -258,14 +332,18 @@ def explain(
     packed: bool = False,
     scale_layout_a: str = "row_major",
     scale_layout_b: str = "row_major",
+    device: str = "cpu",
 ) -> str:
     """Which kernel a GEMM of [m, k] by [n, k] would use, and why not each other one: a line per
     kernel.
 
     Formats are named as in `gemm`; `bias_dtype` None means no bias. The problem may be one that no
-    kernel accepts.
+    kernel accepts. `device` is "cpu" or "cuda:N".
     """
+    place = devices.parse_device(device)
     desc = _native.GemmDesc(
+        device_kind=place.kind,
+        device_index=place.index,
         m=integer(m, "m", 0, MAX_EXTENT),
         n=integer(n, "n", 0, MAX_EXTENT),
         k=integer(k, "k", 0, MAX_EXTENT),

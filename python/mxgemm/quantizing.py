@@ -6,28 +6,33 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import math
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _native
+from . import _native, devices
 from .arrays import (
     DTYPES,
+    UINT8,
+    AnyArray,
     Array,
+    Output,
+    Placed,
     as_bytes,
     block_format,
     check_dtype,
+    device_of,
     enum_value,
     flat_bytes,
     float32,
     float_format,
     input_rows,
     integer,
-    ndarray,
-    output_rows,
+    placed,
     plain_format,
 )
+from .devices import CPU, Device, DeviceArray
 from .errors import InvalidArgument
 from .tensors import (
     MAX_EXTENT,
@@ -38,12 +43,11 @@ from .tensors import (
     scale_bytes,
 )
 
-_CPU = (_native.DEVICE_CPU, 0)
 _UINT64_MAX = 2**64 - 1
 
 
 def quantize(
-    x: Array,
+    x: AnyArray,
     format: str,
     *,
     scale_layout: str = "row_major",
@@ -56,6 +60,8 @@ def quantize(
     seed: int | None = None,
     offset: int | None = None,
     src_format: str | None = None,
+    device: str | None = None,
+    stream: int | None = None,
 ) -> QuantizedTensor:
     """Quantises x along its last dimension.
 
@@ -75,20 +81,25 @@ def quantize(
                      one-level form
     rounding         "nearest_even" or "stochastic" (Philox4x32-10 by `seed`, which must be given,
                      and `offset`)
+    device, stream   as in gemm: "cpu", "cuda:N", None = where x lies. On a GPU not with scale_rule
+                     "mse" nor stochastic rounding.
 
-    Returns a QuantizedTensor of x's shape that shares no memory with x. The bytes depend on neither
-    the CPU nor the number of threads.
+    Returns a QuantizedTensor of x's shape, where x lies, that shares no memory with x. The bytes
+    depend on neither the device nor the number of threads.
 
     Raises InvalidArgument (a ValueError) for a wrong dtype, a K that is no multiple of the block,
     an unknown option, or one that the format does not use.
     """
-    array = ndarray(x, "x")
+    array = placed(x, "x")
+    place = devices.common_device(device, {"x": device_of(array)})
     name = block_format(format)
     code = float_format(array, "x", src_format)
-    rows = input_rows(array, "x")
+    rows = input_rows(array, "x", place, stream)
     # The library's own check, and message, for a K that is no multiple of the block.
     qdata_shape = (*array.shape[:-1], qdata_bytes(name, 1, rows.cols))
     desc = _native.QuantizeDesc(
+        device_kind=place.kind,
+        device_index=place.index,
         format_src=_native.FORMATS[code],
         format=_native.FORMATS[name],
         scale_layout=enum_value(scale_layout, "scale_layout", _native.SCALE_LAYOUTS),
@@ -103,29 +114,51 @@ def quantize(
     factor = ctypes.c_float(1.0)
     _set_global_scale(desc, name, global_scale, factor)
 
-    qdata = np.empty(qdata_shape, np.uint8)
     if scale_layout == "row_major":
-        scale = np.empty(
-            (*array.shape[:-1], scale_bytes(name, "row_major", 1, rows.cols)), np.uint8
-        )
+        scale_shape = (*array.shape[:-1], scale_bytes(name, "row_major", 1, rows.cols))
     else:
-        scale = np.empty(scale_bytes(name, scale_layout, rows.rows, rows.cols), np.uint8)
+        scale_shape = (scale_bytes(name, scale_layout, rows.rows, rows.cols),)
+    on_host = device_of(array) is None
+    qdata = Output(None, "qdata", qdata_shape, UINT8, place, on_host)
+    scale = Output(None, "scale", scale_shape, UINT8, place, on_host)
     args = _native.QuantizeArgs(
         src=rows.pointer,
         src_bytes=rows.nbytes,
         src_ld=rows.ld,
-        qdata=_pointer(qdata),
-        qdata_bytes=qdata.nbytes,
-        scale=_pointer(scale),
-        scale_bytes=scale.nbytes,
-        global_scale=ctypes.pointer(factor) if name == "nvf4" else None,
+        qdata=qdata.rows.pointer,
+        qdata_bytes=qdata.rows.nbytes,
+        scale=scale.rows.pointer,
+        scale_bytes=scale.rows.nbytes,
     )
-    _native.call("quantize", ctypes.byref(desc), ctypes.byref(args), None)
-    return QuantizedTensor(qdata, scale, name, array.shape, scale_layout, factor.value)
+    value = _run_quantize(desc, args, factor if name == "nvf4" else None, place, stream)
+    return QuantizedTensor(
+        qdata.finish(stream), scale.finish(stream), name, array.shape, scale_layout, value
+    )
 
 
-def _pointer(array: Array) -> int | None:
-    return array.ctypes.data if array.nbytes else None
+def _run_quantize(
+    desc: _native.QuantizeDesc,
+    args: _native.QuantizeArgs,
+    factor: ctypes.c_float | None,
+    device: Device,
+    stream: int | None,
+) -> float:
+    """Runs it; the global scale, which a call on a GPU reads and leaves there."""
+    if factor is not None:
+        args.global_scale = ctypes.pointer(factor)
+    if device.on_cpu:
+        _native.call("quantize", ctypes.byref(desc), ctypes.byref(args), stream)
+        return 1.0 if factor is None else factor.value
+    size = _native.call_for(ctypes.c_uint64, "quantize_workspace_size", ctypes.byref(desc)).value
+    workspace = devices.empty((size,), UINT8, device)
+    args.workspace, args.workspace_bytes = workspace.pointer or None, size
+    if factor is None:
+        _native.call("quantize", ctypes.byref(desc), ctypes.byref(args), stream)
+        return 1.0
+    there = devices.upload(np.array([factor.value], np.float32), device, stream)
+    args.global_scale = ctypes.cast(there.pointer, ctypes.POINTER(ctypes.c_float))
+    _native.call("quantize", ctypes.byref(desc), ctypes.byref(args), stream)
+    return float(there.numpy(stream)[0])
 
 
 def _set_options(
@@ -174,40 +207,49 @@ def _set_global_scale(
 
 
 def dequantize(
-    q: QuantizedTensor, dtype: npt.DTypeLike | str = "f32", *, out: Array | None = None
-) -> Array:
+    q: QuantizedTensor,
+    dtype: npt.DTypeLike | str = "f32",
+    *,
+    out: AnyArray | None = None,
+    device: str | None = None,
+    stream: int | None = None,
+) -> Any:
     """Decodes q: element * block scale * global scale, the exact product rounded once.
 
     q      QuantizedTensor [..., K]; its scales in either layout
     dtype  "f32", "f16", "bf16" or their numpy dtypes
     out    array of q's shape and that dtype to write to (rows may be strided; bf16 may be uint16)
+    device, stream   as in gemm: "cpu", "cuda:N", None = where q lies
 
-    Returns an array of q's shape (`out`, where given).
+    Returns an array of q's shape (`out`, where given) where q lies.
     """
     tensor = _tensor(q, "q")
+    given = None if out is None else placed(out, "out")
+    place = devices.common_device(device, {"q": device_of(tensor.qdata), "out": device_of(given)})
     format = plain_format(dtype, "dtype")
-    result = np.empty(tensor.shape, DTYPES[format]) if out is None else ndarray(out, "out")
-    if out is not None:
-        check_dtype(result, "out", (format,))
-    rows = output_rows(result, "out", tensor.shape)
-    operand, keep = operand_of(tensor, "q")
+    if given is not None:
+        check_dtype(given, "out", (format,))
+    on_host = device_of(tensor.qdata) is None
+    output = Output(given, "out", tensor.shape, DTYPES[format], place, on_host)
+    operand, keep = operand_of(tensor, "q", place, stream)
     _native.call(
         "dequantize",
-        *_CPU,
+        place.kind,
+        place.index,
         _native.FORMATS[tensor.format],
-        rows.rows,
-        rows.cols,
+        output.rows.rows,
+        output.rows.cols,
         ctypes.byref(operand),
         _native.SCALE_LAYOUTS[tensor.scale_layout],
         0,
         _native.FORMATS[format],
-        rows.pointer,
-        rows.nbytes,
-        rows.ld,
-        None,
+        output.rows.pointer,
+        output.rows.nbytes,
+        output.rows.ld,
+        stream,
     )
     del keep
-    return result
+    return output.finish(stream)
 
 
 def _tensor(value: object, name: str) -> QuantizedTensor:
@@ -220,14 +262,17 @@ def _tensor(value: object, name: str) -> QuantizedTensor:
 def swizzle_scales(scales: QuantizedTensor) -> QuantizedTensor: ...
 @overload
 def swizzle_scales(scales: Array) -> Array: ...
-def swizzle_scales(scales: Array | QuantizedTensor) -> Array | QuantizedTensor:
+@overload
+def swizzle_scales(scales: AnyArray) -> Placed: ...
+def swizzle_scales(scales: AnyArray | QuantizedTensor) -> Placed | QuantizedTensor:
     """Row-major scales in the layout swizzle_32_4_4 of block-scaled hardware; the padding is 0x00.
 
     scales  QuantizedTensor with row_major scales -> the same tensor (sharing qdata) with swizzled
             scales. uint8 [..., C] (rows may be strided) -> uint8 [ceil(R / 128) * ceil(C / 4) *
             512], R = the product of the leading extents.
 
-    The result's scales are new memory. A tensor whose scales are swizzled already is refused with
+    The result's scales are new memory, where the old ones lie (on a GPU, the default stream's). A
+    tensor whose scales are swizzled already is refused with
     InvalidArgument; an array carries no such tag, so prefer tensors.
     """
     if isinstance(scales, QuantizedTensor):
@@ -237,9 +282,10 @@ def swizzle_scales(scales: Array | QuantizedTensor) -> Array | QuantizedTensor:
     return _swizzled(_scale_array(scales, 2))
 
 
-def _scale_array(value: object, least_dimensions: int) -> Array:
-    array = ndarray(value, "scales")
-    if array.dtype.itemsize == 1 and array.dtype.kind == "V":  # the float8 types of ml_dtypes
+def _scale_array(value: object, least_dimensions: int) -> Placed:
+    array = placed(value, "scales")
+    # The float8 types of ml_dtypes.
+    if isinstance(array, np.ndarray) and array.dtype.itemsize == 1 and array.dtype.kind == "V":
         array = array.view(np.uint8)
     array = as_bytes(array, "scales", "scale", "")
     if array.ndim < least_dimensions:
@@ -257,33 +303,37 @@ def _require_layout(tensor: QuantizedTensor, layout: str, verb: str) -> None:
         )
 
 
-def _swizzled(array: Array) -> Array:
-    rows = input_rows(array, "scales")
+def _swizzled(array: Placed) -> Placed:
+    place = device_of(array) or CPU
+    rows = input_rows(array, "scales", place)
     # One byte an element and one scale an element: the size rule of the layout alone.
     tiles = -(-rows.rows // 128) * -(-rows.cols // 4)
-    result = np.empty(tiles * 512, np.uint8)
+    output = Output(None, "scales", (tiles * 512,), UINT8, place, place.on_cpu)
     _native.call(
         "swizzle_scales",
-        *_CPU,
+        place.kind,
+        place.index,
         rows.rows,
         rows.cols,
         rows.pointer,
         rows.nbytes,
         rows.ld,
-        _pointer(result),
-        result.nbytes,
+        output.rows.pointer,
+        output.rows.nbytes,
         None,
     )
-    return result
+    return output.finish()
 
 
 @overload
 def unswizzle_scales(scales: QuantizedTensor) -> QuantizedTensor: ...
 @overload
 def unswizzle_scales(scales: Array, rows: int, cols: int) -> Array: ...
+@overload
+def unswizzle_scales(scales: AnyArray, rows: int, cols: int) -> Placed: ...
 def unswizzle_scales(
-    scales: Array | QuantizedTensor, rows: int | None = None, cols: int | None = None
-) -> Array | QuantizedTensor:
+    scales: AnyArray | QuantizedTensor, rows: int | None = None, cols: int | None = None
+) -> Placed | QuantizedTensor:
     """The inverse of swizzle_scales; the padding is not looked at.
 
     scales      QuantizedTensor with swizzle_32_4_4 scales -> the same tensor (sharing qdata) with
@@ -296,7 +346,9 @@ def unswizzle_scales(
         _require_layout(scales, "swizzle_32_4_4", "unswizzled")
         count = math.prod(scales.shape[:-1])
         width = scale_bytes(scales.format, "row_major", 1, scales.shape[-1])
-        plain = _unswizzled(scales.scale, count, width).reshape(*scales.shape[:-1], width)
+        plain = _unswizzled(scales.scale, count, width)
+        shape = (*scales.shape[:-1], width)
+        plain = plain.with_shape(shape) if isinstance(plain, DeviceArray) else plain.reshape(shape)
         return dataclasses.replace(scales, scale=plain, scale_layout="row_major")
     array = _scale_array(scales, 1)
     count, width = integer(rows, "rows", 0, MAX_EXTENT), integer(cols, "cols", 0, MAX_EXTENT)
@@ -304,18 +356,21 @@ def unswizzle_scales(
     return _unswizzled(flat_bytes(array, "scales", tiles * 512), count, width)
 
 
-def _unswizzled(array: Array, rows: int, cols: int) -> Array:
-    result = np.empty((rows, cols), np.uint8)
+def _unswizzled(array: Placed, rows: int, cols: int) -> Placed:
+    place = device_of(array) or CPU
+    source = input_rows(array, "scales", place)
+    output = Output(None, "scales", (rows, cols), UINT8, place, place.on_cpu)
     _native.call(
         "unswizzle_scales",
-        *_CPU,
+        place.kind,
+        place.index,
         rows,
         cols,
-        _pointer(array),
-        array.nbytes,
-        _pointer(result),
-        result.nbytes,
+        source.pointer,
+        source.nbytes,
+        output.rows.pointer,
+        output.rows.nbytes,
         0,
         None,
     )
-    return result
+    return output.finish()

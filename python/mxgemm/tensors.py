@@ -4,24 +4,31 @@ weights."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from ctypes import c_uint64
 from dataclasses import dataclass
+from typing import Any, overload
 
 import numpy as np
 
-from . import _native
+from . import _native, devices
 from .arrays import (
+    AnyArray,
     Array,
+    Placed,
     as_bytes,
     block_format,
+    device_of,
     enum_value,
     flat_bytes,
     float32,
     input_rows,
     integer,
+    placed,
 )
+from .devices import CPU, Device, DeviceArray
 from .errors import InvalidArgument
 
 # The library takes sizes as int64.
@@ -80,12 +87,15 @@ class QuantizedTensor:
                   swizzled twice
     global_scale  nvf4's per-tensor factor (the multiplier, not its reciprocal); 1.0 elsewhere
 
+    qdata and scale may lie in a GPU's memory, then both in the same: as a DeviceArray, or as
+    another library's uint8 array, which is kept as a DeviceArray that views it.
+
     Making one checks all of this and raises InvalidArgument. The arrays are kept, not copied
     (non-contiguous swizzled scales excepted). Two tensors compare by identity.
     """
 
-    qdata: Array
-    scale: Array
+    qdata: Placed
+    scale: Placed
     format: str
     shape: tuple[int, ...]
     scale_layout: str = "row_major"
@@ -97,6 +107,11 @@ class QuantizedTensor:
         enum_value(self.scale_layout, "scale_layout", _native.SCALE_LAYOUTS)
         qdata = as_bytes(self.qdata, "qdata", "element", format)
         scale = as_bytes(self.scale, "scale", "scale", format)
+        if device_of(qdata) != device_of(scale):
+            raise InvalidArgument(
+                f"scale lies on {device_of(scale) or CPU}; it must lie where qdata does: "
+                f"{device_of(qdata) or CPU}"
+            )
         rows, cols = math.prod(shape[:-1]), shape[-1]
         expected = (*shape[:-1], qdata_bytes(format, 1, cols))
         if qdata.shape != expected:
@@ -128,6 +143,11 @@ class QuantizedTensor:
         return f"QuantizedTensor({self.format}, shape={self.shape}, {self.scale_layout}{scale})"
 
     @property
+    def device(self) -> str:
+        """Where it lies: "cpu" or "cuda:N"."""
+        return str(device_of(self.qdata) or CPU)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of elements and scales together."""
         return self.qdata.nbytes + self.scale.nbytes
@@ -157,6 +177,10 @@ class PackedWeights:
         if len(shape) != 2:
             raise InvalidArgument(f"shape is {shape}; packed weights have two dimensions, (N, K)")
         data = as_bytes(self.data, "data", "byte", "")
+        if isinstance(data, DeviceArray):
+            raise InvalidArgument(
+                f"data lies on {data.device}; packed weights are for the CPU and lie there"
+            )
         if data.ndim != 1:
             raise InvalidArgument(f"data has shape {data.shape}; it must have one dimension")
         object.__setattr__(self, "data", aligned(data))
@@ -192,21 +216,47 @@ def aligned(data: Array) -> Array:
     return copy
 
 
-def operand_of(tensor: QuantizedTensor, name: str) -> tuple[_native.Operand, tuple[Array, ...]]:
-    """The C operand of a quantised tensor, and the arrays that must outlive it."""
-    qdata = input_rows(tensor.qdata, f"{name}.qdata")
+def operand_of(
+    tensor: QuantizedTensor, name: str, device: Device = CPU, stream: int | None = None
+) -> tuple[_native.Operand, tuple[object, ...]]:
+    """The C operand of a quantised tensor on `device`, and what must outlive it."""
+    qdata = input_rows(tensor.qdata, f"{name}.qdata", device, stream)
     elements_per_byte = 2 if tensor.shape[-1] != tensor.qdata.shape[-1] else 1
+    scale = input_rows(tensor.scale, f"{name}.scale", device, stream)
     operand = _native.Operand(
         data=qdata.pointer,
         data_bytes=qdata.nbytes,
         ld=qdata.ld * elements_per_byte,
+        scale=scale.pointer,
+        scale_bytes=scale.nbytes,
+        scale_ld=scale.ld if tensor.scale_layout == "row_major" else 0,
         global_scale=tensor.global_scale,
     )
-    if tensor.scale_layout == "row_major":
-        scale = input_rows(tensor.scale, f"{name}.scale")
-        operand.scale, operand.scale_bytes = scale.pointer, scale.nbytes
-        operand.scale_ld = scale.ld
-        return operand, (qdata.array, scale.array)
-    operand.scale = tensor.scale.ctypes.data if tensor.scale.size else None
-    operand.scale_bytes = tensor.scale.nbytes
-    return operand, (qdata.array, tensor.scale)
+    return operand, (qdata.owner, scale.owner)
+
+
+@overload
+def to_device(value: QuantizedTensor, device: str) -> QuantizedTensor: ...
+@overload
+def to_device(value: AnyArray, device: str) -> Any: ...
+def to_device(value: QuantizedTensor | AnyArray, device: str) -> Any:
+    """`value` on `device`, "cpu" or "cuda:N": itself if it lies there, else a copy.
+
+    value  a QuantizedTensor, a numpy array, or an array in a GPU's memory. On the host arrays are
+           numpy arrays, on a GPU DeviceArrays.
+    """
+    place = devices.parse_device(device)
+    if isinstance(value, QuantizedTensor):
+        if value.device == device:
+            return value
+        qdata, scale = _moved(value.qdata, "qdata", place), _moved(value.scale, "scale", place)
+        return dataclasses.replace(value, qdata=qdata, scale=scale)
+    return _moved(value, "value", place)
+
+
+def _moved(value: object, name: str, place: Device) -> Placed:
+    array = placed(value, name)
+    if (device_of(array) or CPU) == place:
+        return array
+    host = array.numpy() if isinstance(array, DeviceArray) else array
+    return host if place.on_cpu else devices.upload(host, place)

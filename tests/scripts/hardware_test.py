@@ -12,16 +12,20 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SCRIPT = ROOT / "scripts" / "hardware"
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 
+import hardware_machine  # noqa: E402
 import hardware_parts  # noqa: E402
 import hardware_report  # noqa: E402
 
 BUILD, STUBS = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+
+FEW_PROBLEMS = ["m3n8k32:mxf4:mxf4:bf16", "m1n4k64:bf16:mxf8:f32"]
 
 
 class Hardware(unittest.TestCase):
@@ -86,13 +90,26 @@ class Hardware(unittest.TestCase):
         self.assertEqual(list((self.folder / "out").glob(".*")), [], "nothing half-written is left")
 
     def test_a_fault_is_exit_code_1_and_in_the_report(self):
-        # The stubs' kernels compute nothing: verifying must find that.
-        run = self.on_stubs("--only", "verify")
+        # Without a real device the control has nothing to show, which is no pass.
+        run = self.on_stubs("--only", "control")
         self.assertEqual(run.returncode, 1, run.stderr)
-        self.assertIn("== verify: FAILED", run.stdout)
+        self.assertIn("== control: FAILED", run.stdout)
         report = json.loads((self.folder / "out" / "hardware.json").read_text())
         self.assertFalse(report["passed"])
-        self.assertGreater(report["parts"]["verify"]["rows_failed"], 0)
+
+    def test_wrong_results_fail_the_verification(self):
+        # The stubs' kernels compute nothing.
+        stubs = {"MXGEMM_PLUGIN_DIR": str(STUBS / "whole"), "STUB_DEVICES": "9.0"}
+        context = hardware_machine.Context(ROOT, BUILD, self.folder, print)
+        with (
+            unittest.mock.patch.dict(os.environ, stubs),
+            unittest.mock.patch.object(hardware_parts, "verify_problems", lambda: FEW_PROBLEMS),
+        ):
+            outcome = hardware_parts.run_verify(context)
+        self.assertFalse(outcome["passed"])
+        self.assertEqual(outcome["rows_failed"], 4 * len(FEW_PROBLEMS))  # one a kind of data
+        self.assertIn("FAILED", hardware_report.verdict(outcome["passed"]))
+        self.assertIn("not written", "\n".join(hardware_report.verify_text(outcome)))
 
     def test_verify_has_every_pair_with_every_output(self):
         problems = hardware_parts.verify_problems()
