@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Decides whether GPU libraries are built (MXGEMM_CUDA_ENABLED) and says why not.
 set(MXGEMM_CUDA_ENABLED FALSE)
+# In a wheel, from mxgemm/lib/mxgemm to the runtime in NVIDIA's package beside ours.
+set(MXGEMM_WHEEL_RPATH "$ORIGIN/../../../nvidia/cu13/lib")
 if(NOT MXGEMM_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "MXGEMM_CUDA is ${MXGEMM_CUDA}; it must be AUTO, ON or OFF")
 endif()

@@ -70,10 +70,12 @@ function(mxgemm_add_cuda_arch wanted_arch)
     set_target_properties(${target} PROPERTIES JOB_POOL_COMPILE mxgemm_cutlass)
   endif()
   set_property(GLOBAL APPEND PROPERTY MXGEMM_CUDA_ARCH_TARGETS ${target})
+  add_dependencies(mxgemm_gpu_libraries ${target})
 endfunction()
 
 # Hidden visibility for C++ and CUDA, one exported symbol, no sharing of inline statics, self-binding; and the shared CUDA
-# runtime by its soname, so that a process has one runtime. `map` names the symbol; plugin.map where it is left out.
+# runtime by its soname, so that a process has one runtime, with the toolkit's folder as run path (CMake takes it for one of
+# the system's and would leave it out) and room for that of a wheel. `map` names the symbol; plugin.map where it is left out.
 function(mxgemm_keep_symbols_apart target)
   set(map ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
   if(ARGC GREATER 1)
@@ -82,6 +84,7 @@ function(mxgemm_keep_symbols_apart target)
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
                                              VISIBILITY_INLINES_HIDDEN ON
                                              LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/mxgemm
+                                             BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR};${MXGEMM_WHEEL_RPATH}"
                                              LINK_DEPENDS ${map})
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>
                                            $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-gnu-unique>)

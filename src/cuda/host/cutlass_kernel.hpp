@@ -6,6 +6,7 @@
 
 #include "cuda/host/block_scaled_plan.hpp"
 #include "cuda/host/cutlass_instance.hpp"
+#include "cuda/host/shared_memory.hpp"
 
 namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
@@ -53,12 +54,9 @@ struct CutlassKernel {
       status = load_function(reinterpret_cast<const void*>(stage_inputs),
                              "cudaFuncGetAttributes of stage_inputs", error);
     }
-    return status != MXGEMM_OK
-               ? status
-               : check(cudaFuncSetAttribute(kInstance.function(),
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            kInstance.shared_bytes),
-                       "cudaFuncSetAttribute", kInstance.name, error);
+    return status != MXGEMM_OK ? status
+                               : allow_shared_memory(kInstance.function(), kInstance.shared_bytes,
+                                                     desc->device_index, kInstance.name, error);
   }
 
   static int32_t run(const mxgemm_gemm_desc* desc, const mxgemm_gemm_args* args, void* stream,

@@ -4,6 +4,7 @@
 #include <climits>
 #include <iterator>
 
+#include "cuda/host/shared_memory.hpp"
 #include "cuda/sm80/kernel_entry.hpp"
 #include "formats/block_format.hpp"
 
@@ -105,9 +106,7 @@ int32_t load_function(const void* function, int shared_bytes, int device, const 
   if (status != MXGEMM_OK || shared_bytes == 0) {
     return status;
   }
-  return check(
-      cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
-      "cudaFuncSetAttribute", kernel, error);
+  return allow_shared_memory(function, shared_bytes, device, kernel, error);
 }
 
 int32_t launch_function(const void* function, const GemmParams& params, dim3 grid, int threads,
