@@ -81,6 +81,19 @@ def test_bench_cycles_copies_that_exceed_twice_the_l2(on_stubs):
     assert "no peaks of it are known" in outcome.err
 
 
+def test_verify_leaves_out_kernels_that_refuse_unaligned_data(on_stubs):
+    """The stub kernel of sm120f wants 16 bytes; that is no failure of it, and sm80's takes it."""
+    command = ["verify", "m8n8k128:mxf4:mxf4:bf16:off=4", "--device", "cuda:0", "--json"]
+    outcome = on_stubs(*command, code=1)  # stubs compute nothing
+    assert {row["kernel"] for row in outcome.json["rows"]} == {
+        "cuda:sm80:gemm_any_any_any_64x64x32"
+    }
+    forced = on_stubs(
+        *command, "--kernel", "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128", code=None
+    )
+    assert forced.code == 3 and "needs multiples of 16 bytes" in forced.err
+
+
 @pytest.mark.parametrize("command", ["verify", "bench"])
 def test_packed_b_on_a_gpu_is_refused_in_words(on_stubs, command):
     problem = "m8n8k128:mxf4:mxf4:bf16:packed"

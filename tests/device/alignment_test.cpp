@@ -91,11 +91,12 @@ TEST_P(Alignment, BuffersOfExactlyTheirSizeAtReportedShapes) {
     int64_t n;
     Format format;
   };
-  const int64_t k = test_size<int64_t>(4096, 256);
+  const int64_t k = 4096;
   for (const Shape& shape : {Shape{256, 12448, Format::kMxf8E4m3}, Shape{256, 12448, Format::kMxf4},
                              Shape{256, 12544, Format::kMxf4}, Shape{8352, 1536, Format::kMxf4}}) {
     if (GetParam().on_cpu() || quick()) {
-      continue;  // minutes on the lower levels; the CPU has no tiles beyond the operands
+      continue;  // minutes on the lower levels, and on an emulator; scripts/hardware runs them
+                 // whole
     }
     SCOPED_TRACE(testing::Message() << shape.m << " x " << shape.n);
     const Operand a = ones(shape.format, shape.m, k, ScaleLayout::kSwizzle32x4x4);

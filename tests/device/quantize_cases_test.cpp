@@ -222,6 +222,67 @@ TEST_P(QuantizeCases, MoreRowsThanFitSixteenBits) {
   EXPECT_EQ(all.scale, scales);
 }
 
+// The same with more rows than 65535 CTAs of 128 take, and a GEMM of them. On a GPU only: the CPU
+// has no grid.
+TEST_P(QuantizeCases, MoreRowsThanAGridDimension) {
+  if (GetParam().on_cpu() || !is_set("MXGEMM_TEST_LARGE")) {
+    GTEST_SKIP() << "for GPUs, with MXGEMM_TEST_LARGE=1: needs 2 GiB";
+  }
+  constexpr int64_t kRows = 8388609;
+  const Device device = GetParam().device;
+  std::vector<float> values(static_cast<size_t>(kRows * 32), 1.0f);
+  std::fill(values.end() - 32, values.end(), 2.0f);
+  const mxgemm_quantize_desc desc = desc_of(MXGEMM_MXF4, kRows, 32, kFloor);
+  const Quantized a = quantize_at(device, desc, values);
+  EXPECT_EQ(a.qdata, Bytes(static_cast<size_t>(kRows * 16), 0x66));
+  EXPECT_EQ(a.scale.back(), 126);
+  EXPECT_EQ(a.scale.front(), 125);
+  const Quantized b =
+      quantize_at(device, desc_of(MXGEMM_MXF4, 8, 32, kFloor), std::vector<float>(8 * 32, 1.0f));
+  const DeviceBuffer buffers[] = {{device, a.qdata.data(), a.qdata.size()},
+                                  {device, a.scale.data(), a.scale.size()},
+                                  {device, b.qdata.data(), b.qdata.size()},
+                                  {device, b.scale.data(), b.scale.size()}};
+  const DeviceBuffer d(device, static_cast<uint64_t>(kRows) * 8 * 2);
+  mxgemm_gemm_desc gemm = MXGEMM_GEMM_DESC_INIT;
+  gemm.device_kind = device.kind;
+  gemm.device_index = device.index;
+  gemm.m = kRows;
+  gemm.n = 8;
+  gemm.k = 32;
+  gemm.format_a = MXGEMM_MXF4;
+  gemm.format_b = MXGEMM_MXF4;
+  gemm.format_d = MXGEMM_BF16;
+  mxgemm_gemm_args args = MXGEMM_GEMM_ARGS_INIT;
+  args.a.data = buffers[0].data();
+  args.a.data_bytes = buffers[0].bytes();
+  args.a.scale = buffers[1].data();
+  args.a.scale_bytes = buffers[1].bytes();
+  args.b.data = buffers[2].data();
+  args.b.data_bytes = buffers[2].bytes();
+  args.b.scale = buffers[3].data();
+  args.b.scale_bytes = buffers[3].bytes();
+  args.d = d.data();
+  args.d_bytes = d.bytes();
+  mxgemm_plan* plan = nullptr;
+  uint64_t workspace_bytes = 0;
+  ASSERT_EQ(mxgemm_plan_create(&gemm, nullptr, &plan), MXGEMM_OK) << mxgemm_last_error();
+  EXPECT_EQ(mxgemm_plan_workspace_size(plan, &workspace_bytes), MXGEMM_OK);
+  const DeviceBuffer workspace(device, workspace_bytes);
+  args.workspace = workspace.data();
+  args.workspace_bytes = workspace_bytes;
+  EXPECT_EQ(mxgemm_run(plan, &args, nullptr), MXGEMM_OK) << mxgemm_last_error();
+  EXPECT_EQ(mxgemm_device_synchronize(device.kind, device.index), MXGEMM_OK);
+  mxgemm_plan_destroy(plan);
+  const Bytes result = d.download();
+  for (size_t index = 0; index < static_cast<size_t>(kRows) * 8; ++index) {
+    uint16_t code = 0;
+    std::memcpy(&code, &result[index * 2], 2);
+    const bool is_last = index / 8 == static_cast<size_t>(kRows - 1);
+    ASSERT_EQ(internal::bf16_decode(code), is_last ? 64.0 : 32.0) << index;
+  }
+}
+
 // Kind of fault 3: every place makes the same bytes, at every rule, from any pointer.
 TEST_P(QuantizeCases, TheBytesAreThoseOfTheCpu) {
   Random random(51);
