@@ -6,6 +6,7 @@
 #include <string>
 
 #include "exec/engine.hpp"
+#include "isa/async_observer.hpp"
 
 namespace emu {
 namespace {
@@ -42,7 +43,10 @@ void finish_target(Engine& engine, AsyncLoad& load, size_t index) {
   LoadTarget& target = load.targets[index];
   --target.cta->pending_async;
   --target.mbarrier.cta->pending_async;
-  signal_complete_tx(engine, load.origin, target.mbarrier, load.signal_bytes);
+  signal_complete_tx(engine, load.origin, load.operation, target.mbarrier, load.signal_bytes);
+  if (--load.targets_left == 0) {
+    end_operation(engine, load.operation);
+  }
 }
 
 // Writes bytes [first, end) of the box to one target. False after a fault.
@@ -55,6 +59,8 @@ bool write_part(Engine& engine, AsyncLoad& load, const LoadTarget& target, uint3
                         if (!fault.empty()) {
                           engine.fault(load.origin, FaultKind::launch_failure, fault);
                         }
+                        operation_accesses(engine, load.operation, load.origin, target.cta, to,
+                                           bytes, Access::write);
                         return fault.empty();
                       });
 }
@@ -85,6 +91,8 @@ void read_source(Engine& engine, AsyncLoad& load) {
   if (load.source == nullptr) {
     for (const CopyPiece& piece : load.pieces) {
       std::memcpy(load.data.data() + piece.linear, piece.global, piece.bytes);
+      operation_accesses(engine, load.operation, load.origin, nullptr,
+                         reinterpret_cast<uint64_t>(piece.global), piece.bytes, Access::read);
     }
     return;
   }
@@ -95,6 +103,8 @@ void read_source(Engine& engine, AsyncLoad& load) {
     return;
   }
   std::memcpy(load.data.data(), load.source->shared.data() + load.source_offset, bytes);
+  operation_accesses(engine, load.operation, load.origin, load.source, load.source_offset, bytes,
+                     Access::read);
   --load.source->pending_async;
 }
 
@@ -107,6 +117,8 @@ bool visit_source(Engine& engine, AsyncStore& store, bool take, std::string* fau
                                    if (fault->empty() && take) {
                                      std::memcpy(store.data.data() + linear,
                                                  store.source->shared.data() + from, bytes);
+                                     operation_accesses(engine, store.operation, store.origin,
+                                                        store.source, from, bytes, Access::read);
                                    }
                                    return fault->empty();
                                  });
@@ -117,7 +129,7 @@ bool visit_source(Engine& engine, AsyncStore& store, bool take, std::string* fau
   return true;
 }
 
-void write_global(AsyncStore& store) {
+void write_global(const Engine& engine, const AsyncStore& store) {
   for (const CopyPiece& piece : store.pieces) {
     const uint8_t* from = store.data.data() + piece.linear;
     if (store.reduction != nullptr) {
@@ -125,6 +137,9 @@ void write_global(AsyncStore& store) {
     } else {
       std::memcpy(piece.global, from, piece.bytes);
     }
+    operation_accesses(engine, store.operation, store.origin, nullptr,
+                       reinterpret_cast<uint64_t>(piece.global), piece.bytes,
+                       store.reduction != nullptr ? Access::atomic : Access::write);
   }
 }
 
@@ -136,13 +151,18 @@ void run_store(Engine& engine, const std::shared_ptr<AsyncStore>& store) {
   }
   --store->source->pending_async;
   schedule(engine, [&engine, store] {
-    store->state->bulk[store->lane].source_read(store->group);
+    AsyncGroups& groups = store->state->bulk[store->lane];
+    operation_releases_group(engine, store->operation, &groups, store->group);
+    groups.source_read(store->group);
     ++store->state->changes;
     schedule(engine, [&engine, store] {
-      write_global(*store);
+      write_global(engine, *store);
       engine.progress();
-      schedule(engine, [store] {
-        store->state->bulk[store->lane].done(store->group);
+      schedule(engine, [&engine, store] {
+        AsyncGroups& groups = store->state->bulk[store->lane];
+        operation_releases_group(engine, store->operation, &groups, store->group);
+        groups.done(store->group);
+        end_operation(engine, store->operation);
         ++store->state->changes;
       });
     });
@@ -195,6 +215,8 @@ bool start_load(ExecContext& ctx, std::shared_ptr<AsyncLoad> load) {
     ++load->source->pending_async;
   }
   hold(*load);
+  load->operation = start_operation(ctx);
+  load->targets_left = load->targets.size();
   schedule(engine, [&engine, load = std::move(load)] {
     read_source(engine, *load);
     for (size_t index = 0; !engine.faulted() && index < load->targets.size(); ++index) {
@@ -213,6 +235,7 @@ bool start_store(ExecContext& ctx, std::shared_ptr<AsyncStore> store) {
   }
   store->group = store->state->bulk[store->lane].join();
   ++store->source->pending_async;
+  store->operation = start_operation(ctx);
   schedule(engine, [&engine, store = std::move(store)] { run_store(engine, store); });
   return true;
 }

@@ -37,6 +37,8 @@ struct AsyncLoad {
   Cta* source = nullptr;  // set: the source is shared memory, not `pieces`
   uint32_t source_offset = 0;
   Origin origin;
+  uint64_t operation = 0;  // of the race detector
+  size_t targets_left = 0;
 };
 
 // False after a fault (a source in shared memory that no proxy fence has published).
@@ -57,6 +59,7 @@ struct AsyncStore {
   unsigned lane = 0;
   uint64_t group = 0;
   Origin origin;
+  uint64_t operation = 0;
 };
 
 bool start_store(ExecContext& ctx, std::shared_ptr<AsyncStore> store);

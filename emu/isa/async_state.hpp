@@ -31,6 +31,7 @@ struct AsyncState {
     Cta* cta;
     uint32_t offset;
     Origin origin;
+    uint64_t operation;
   };
   uint64_t copies_issued = 0;
   std::vector<Copy> copies;

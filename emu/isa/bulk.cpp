@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isa/bulk.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -125,6 +126,13 @@ StepResult wait_group(ExecContext& ctx, const Instr& i, uint32_t active) {
     if (!state->bulk[lane].finished(i.data, i.mode != 0)) {
       return ctx.block(WaitKind::copy_group, &state->changes, i.data, i.mode);
     }
+  }
+  if (Observer* observer = ctx.engine->observer()) {
+    for_lanes(active, [&](unsigned lane) {
+      const AsyncGroups& groups = state->bulk[lane];
+      const uint64_t committed = groups.committed();
+      observer->group_acquire(ctx, &groups, 0, committed - std::min(committed, i.data));
+    });
   }
   return StepResult::next;
 }

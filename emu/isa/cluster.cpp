@@ -9,11 +9,15 @@
 
 #include "exec/engine.hpp"
 #include "exec/hooks.hpp"
+#include "isa/async_observer.hpp"
 #include "isa/decode.hpp"
 #include "isa/mbarrier.hpp"
 
 namespace emu {
 namespace {
+
+// The race detector knows the barrier by an offset that shared memory does not have.
+constexpr uint64_t kBarrierOffset = ~uint64_t{0};
 
 // One barrier per cluster. A warp has arrived when all its live lanes have.
 struct ClusterBarrier : Extension {
@@ -60,10 +64,10 @@ void settle(Cluster& cluster, ClusterBarrier& barrier) {
   ++barrier.phase;
   ++barrier.counter;
   cluster.engine->progress();
+  if (Observer* observer = cluster.engine->observer()) {
+    observer->phase_complete(*cluster.ctas.front(), kBarrierOffset);
+  }
 }
-
-// The race detector knows the barrier by an address that shared memory does not have.
-constexpr uint64_t kBarrierAddress = ~uint64_t{0};
 
 // mode 1: .relaxed
 StepResult arrive(ExecContext& ctx, const Instr& i, uint32_t active) {
@@ -74,10 +78,8 @@ StepResult arrive(ExecContext& ctx, const Instr& i, uint32_t active) {
                      "barrier.cluster.arrive twice in one phase; a wait belongs in between",
                      static_cast<unsigned>(__builtin_ctz(active)));
   }
-  if (Observer* observer = ctx.engine->observer(); observer != nullptr && i.mode == 0) {
-    for_lanes(active, [&](unsigned lane) {
-      observer->release(ctx, lane, ctx.cluster->ctas.front().get(), kBarrierAddress);
-    });
+  if (Observer* observer = ctx.engine->observer()) {
+    observer->phase_arrive(ctx, *ctx.cluster->ctas.front(), kBarrierOffset, i.mode != 0);
   }
   for_lanes(active, [&](unsigned lane) { state.arrived_at[lane] = barrier.phase; });
   settle(*ctx.cluster, barrier);
@@ -96,9 +98,7 @@ StepResult wait(ExecContext& ctx, const Instr&, uint32_t active) {
     return ctx.block(WaitKind::cluster_barrier, &barrier.counter, barrier.phase);
   }
   if (Observer* observer = ctx.engine->observer()) {
-    for_lanes(active, [&](unsigned lane) {
-      observer->acquire(ctx, lane, ctx.cluster->ctas.front().get(), kBarrierAddress);
-    });
+    observer->phase_wait(ctx, *ctx.cluster->ctas.front(), kBarrierOffset);
   }
   return StepResult::next;
 }
@@ -133,6 +133,7 @@ struct RemoteWrite {
   uint8_t value[16];
   bool adds;  // red.async: 32- or 64-bit add
   Origin origin;
+  uint64_t operation;
 };
 
 template <class T>
@@ -161,9 +162,12 @@ void write_remote(Engine& engine, const RemoteWrite& write) {
     add_in_place<uint64_t>(to, write.value);
   }
   shared.mark_written(write.offset, write.bytes);
+  operation_accesses(engine, write.operation, write.origin, write.barrier.cta, write.offset,
+                     write.bytes, write.adds ? Access::atomic : Access::write);
   engine.events().schedule(engine.now(), [&engine, write] {
     --write.barrier.cta->pending_async;
-    signal_complete_tx(engine, write.origin, write.barrier, write.bytes);
+    signal_complete_tx(engine, write.origin, write.operation, write.barrier, write.bytes);
+    end_operation(engine, write.operation);
   });
 }
 
@@ -171,7 +175,7 @@ void write_remote(Engine& engine, const RemoteWrite& write) {
 StepResult store_async(ExecContext& ctx, const Instr& i, uint32_t active) {
   const uint32_t element = ptx::type_bytes(i.type);
   const bool ok = ctx.each_lane_in_order(active, [&](unsigned lane) {
-    RemoteWrite write{{}, 0, element * i.vector, {}, i.mode != 0, ctx.origin(lane)};
+    RemoteWrite write{{}, 0, element * i.vector, {}, i.mode != 0, ctx.origin(lane), 0};
     const Place to = ctx.shared_place(ptx::Space::shared_cluster, lane, ctx.address(i.ops[0], lane),
                                       write.bytes, write.bytes);
     if (!to) {
@@ -192,6 +196,7 @@ StepResult store_async(ExecContext& ctx, const Instr& i, uint32_t active) {
       std::memcpy(write.value + e * element, &value, element);
     }
     ++to.cta->pending_async;
+    write.operation = start_operation(ctx);
     Engine& engine = *ctx.engine;
     ctx.schedule([&engine, write] { write_remote(engine, write); });
     return true;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exec/engine.hpp"
+#include "isa/async_observer.hpp"
 #include "isa/async_state.hpp"
 #include "isa/decode.hpp"
 #include "isa/mbarrier.hpp"
@@ -36,14 +37,17 @@ struct Copy {
   std::vector<uint8_t> data;
   std::shared_ptr<AsyncState> state;
   Origin origin;
+  uint64_t operation = 0;
 };
 
-void read_sources(Copy& copy) {
+void read_sources(const Engine& engine, Copy& copy) {
   copy.data.assign(copy.lanes.size() * copy.bytes, 0);  // bytes past the source size are zeros
   uint8_t* to = copy.data.data();
   for (const LaneCopy& lane : copy.lanes) {
     if (lane.source_bytes != 0) {
       std::memcpy(to, lane.source, lane.source_bytes);
+      operation_accesses(engine, copy.operation, copy.origin, nullptr,
+                         reinterpret_cast<uint64_t>(lane.source), lane.source_bytes, Access::read);
     }
     to += copy.bytes;
   }
@@ -62,6 +66,8 @@ bool write_destinations(Engine& engine, const Copy& copy) {
     std::memcpy(shared.data() + to, copy.data.data() + index * copy.bytes, copy.bytes);
     shared.mark_written(to, copy.bytes);
     shared.granule(to).unfenced_write = copy.writer;
+    operation_accesses(engine, copy.operation, copy.origin, copy.cta, to, copy.bytes,
+                       Access::write);
   }
   return true;
 }
@@ -75,18 +81,29 @@ bool copies_left(const AsyncState& state, const AsyncState::Arrival& arrival) {
 void schedule_arrival(Engine& engine, const AsyncState::Arrival& arrival) {
   engine.events().schedule(engine.now(), [&engine, arrival] {
     --arrival.cta->pending_async;
-    signal_arrive(engine, arrival.origin, {arrival.cta, arrival.offset});
+    signal_arrive(engine, arrival.origin, arrival.operation, {arrival.cta, arrival.offset});
+    end_operation(engine, arrival.operation);
   });
 }
 
 void finish(Engine& engine, Copy& copy) {
   AsyncState& state = *copy.state;
   for (const LaneCopy& lane : copy.lanes) {
-    state.copy[lane.lane].source_read(lane.group);
-    state.copy[lane.lane].done(lane.group);
+    AsyncGroups& groups = state.copy[lane.lane];
+    operation_releases_group(engine, copy.operation, &groups, lane.group);
+    groups.source_read(lane.group);
+    groups.done(lane.group);
   }
   ++state.changes;
   --copy.cta->pending_async;
+  if (Observer* observer = engine.observer()) {
+    for (const AsyncState::Arrival& arrival : state.arrivals) {
+      if (arrival.after >= copy.number) {
+        observer->async_after(arrival.operation, copy.operation);
+      }
+    }
+  }
+  end_operation(engine, copy.operation);
   std::erase_if(state.copies,
                 [&](const AsyncState::Copy& other) { return other.number == copy.number; });
   std::erase_if(state.arrivals, [&](const AsyncState::Arrival& arrival) {
@@ -104,8 +121,9 @@ void start(ExecContext& ctx, std::shared_ptr<Copy> copy, uint32_t active) {
   copy->number = ++state.copies_issued;
   state.copies.push_back({copy->number, active});
   ++copy->cta->pending_async;
+  copy->operation = start_operation(ctx);
   ctx.schedule([&engine, copy = std::move(copy)] {
-    read_sources(*copy);
+    read_sources(engine, *copy);
     engine.events().schedule(engine.now(), [&engine, copy] {
       if (write_destinations(engine, *copy)) {
         engine.events().schedule(engine.now(), [&engine, copy] { finish(engine, *copy); });
@@ -180,6 +198,18 @@ StepResult commit_group(ExecContext& ctx, const Instr&, uint32_t active) {
   return StepResult::next;
 }
 
+void acquire_groups(ExecContext& ctx, const AsyncState& state, uint32_t active, uint64_t recent) {
+  Observer* observer = ctx.engine->observer();
+  if (observer == nullptr) {
+    return;
+  }
+  for_lanes(active, [&](unsigned lane) {
+    const AsyncGroups& groups = state.copy[lane];
+    const uint64_t committed = groups.committed();
+    observer->group_acquire(ctx, &groups, 0, committed - std::min(committed, recent));
+  });
+}
+
 StepResult wait_group(ExecContext& ctx, const Instr& i, uint32_t active) {
   const std::shared_ptr<AsyncState>& state = async_state(*ctx.warp);
   for (uint32_t rest = active; rest != 0; rest &= rest - 1) {
@@ -188,6 +218,7 @@ StepResult wait_group(ExecContext& ctx, const Instr& i, uint32_t active) {
       return ctx.block(WaitKind::copy_group, &state->changes, i.data);
     }
   }
+  acquire_groups(ctx, *state, active, i.data);
   return StepResult::next;
 }
 
@@ -201,6 +232,7 @@ StepResult wait_all(ExecContext& ctx, const Instr&, uint32_t active) {
     }
   }
   for_lanes(active, [&](unsigned lane) { state->copy[lane].commit(); });
+  acquire_groups(ctx, *state, active, 0);
   return StepResult::next;
 }
 
@@ -222,8 +254,8 @@ StepResult arrive_when_copied(ExecContext& ctx, const Instr& i, uint32_t active)
       ++barrier.pending;
       store_mbarrier(ref, barrier);
     }
-    const AsyncState::Arrival arrival{state->copies_issued, lane, ref.cta, ref.offset,
-                                      ctx.origin(lane)};
+    const AsyncState::Arrival arrival{
+        state->copies_issued, lane, ref.cta, ref.offset, ctx.origin(lane), start_operation(ctx)};
     ++ref.cta->pending_async;
     if (copies_left(*state, arrival)) {
       state->arrivals.push_back(arrival);

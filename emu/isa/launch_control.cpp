@@ -7,6 +7,7 @@
 
 #include "exec/engine.hpp"
 #include "isa/async_copy.hpp"
+#include "isa/async_observer.hpp"
 #include "isa/cta_control.hpp"
 #include "isa/decode.hpp"
 #include "isa/launch_control_response.hpp"
@@ -51,7 +52,7 @@ LaunchControlResponse answer(Engine& engine, Cluster& cluster) {
 }
 
 // One CTA that gets the response.
-void deliver(Engine& engine, const Origin& origin, const LoadTarget& target,
+void deliver(Engine& engine, const Origin& origin, uint64_t operation, const LoadTarget& target,
              const ResponseBits& bits) {
   uint8_t bytes[kResponseBytes];
   std::memcpy(bytes, &bits, sizeof(bytes));
@@ -60,9 +61,12 @@ void deliver(Engine& engine, const Origin& origin, const LoadTarget& target,
     engine.fault(origin, FaultKind::launch_failure, fault);
     return;
   }
-  engine.events().schedule(engine.now(), [&engine, origin, target] {
+  operation_accesses(engine, operation, origin, target.cta, target.offset, kResponseBytes,
+                     Access::write);
+  engine.events().schedule(engine.now(), [&engine, origin, operation, target] {
     --target.cta->pending_async;
-    signal_complete_tx(engine, origin, target.mbarrier, kResponseBytes);
+    signal_complete_tx(engine, origin, operation, target.mbarrier, kResponseBytes);
+    end_operation(engine, operation);
   });
 }
 
@@ -91,16 +95,18 @@ StepResult try_cancel(ExecContext& ctx, const Instr& i, uint32_t active) {
         targets.push_back({cta.get(), place.offset, {cta.get(), barrier.offset}});
       }
     }
+    std::vector<uint64_t> operations;  // one per receiver
     for (const LoadTarget& target : targets) {
       ++target.cta->pending_async;
+      operations.push_back(start_operation(ctx));
     }
     ctx.schedule([&engine = *ctx.engine, cluster = ctx.cluster, origin = ctx.origin(lane),
-                  targets = std::move(targets)] {
+                  operations = std::move(operations), targets = std::move(targets)] {
       const ResponseBits bits = encode_response(answer(engine, *cluster));
-      for (const LoadTarget& target : targets) {
-        engine.events().schedule(engine.now(), [&engine, origin, target, bits] {
-          deliver(engine, origin, target, bits);
-        });
+      for (size_t index = 0; index < targets.size(); ++index) {
+        engine.events().schedule(
+            engine.now(), [&engine, origin, operation = operations[index], target = targets[index],
+                           bits] { deliver(engine, origin, operation, target, bits); });
       }
     });
     return true;

@@ -1,65 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isa/mbarrier.hpp"
 
-#include <cstring>
 #include <string>
 
 #include "exec/engine.hpp"
-#include "exec/hooks.hpp"
 #include "isa/decode.hpp"
 
 namespace emu {
 namespace {
 
-constexpr uint32_t kMbarrierBytes = 8;
 // One try_wait in this many gives up early, so that kernels' retry loops run.
 constexpr uint32_t kEarlyReturnOneIn = 16;
 
 // Instr::mode of arrivals.
-enum ArriveMode : uint8_t { kExpectTx = 1, kDrop = 2, kNoComplete = 4 };
+enum ArriveMode : uint8_t { kExpectTx = 1, kDrop = 2, kNoComplete = 4, kRelaxedArrive = 8 };
 // Instr::mode of waits.
 enum WaitMode : uint8_t { kParity = 1, kTry = 2, kRelaxed = 4 };
-
-void changed(Engine& engine, const MbarrierRef& ref, const MbarrierState& before,
-             const MbarrierState& after) {
-  store_mbarrier(ref, after);
-  if (before.phase != after.phase) {
-    ++ref.cta->mbarrier_changes;
-    engine.progress();
-  }
-}
-
-std::string state_text(const MbarrierState& s) {
-  return "phase " + std::to_string(s.phase) + ", pending " + std::to_string(s.pending) +
-         ", expected " + std::to_string(s.expected) + ", tx " + std::to_string(s.tx);
-}
-
-std::string fault_text(const char* what, const MbarrierRef& ref) {
-  return std::string(what) + " (" + describe_mbarrier(*ref.cta, ref.offset) + ")";
-}
-
-bool signal(Engine& engine, const Origin& origin, const MbarrierRef& ref, const char* operation,
-            MbarrierFault (*change)(MbarrierState&, uint32_t), uint32_t amount) {
-  if (ref.cta->exited) {
-    engine.fault(origin, FaultKind::launch_failure,
-                 std::string(operation) + " on an mbarrier of a CTA that has exited");
-    return false;
-  }
-  if (!ref.cta->shared.is_mbarrier(ref.offset)) {
-    engine.fault(origin, FaultKind::launch_failure,
-                 std::string(operation) + " where no mbarrier is initialised: offset " +
-                     std::to_string(ref.offset) + " of CTA rank " + std::to_string(ref.cta->rank));
-    return false;
-  }
-  const MbarrierState before = load_mbarrier(ref);
-  MbarrierState after = before;
-  if (const MbarrierFault fault = change(after, amount)) {
-    engine.fault(origin, FaultKind::launch_failure, fault_text(fault, ref));
-    return false;
-  }
-  changed(engine, ref, before, after);
-  return true;
-}
 
 // --- handlers
 
@@ -72,8 +28,8 @@ StepResult init(ExecContext& ctx, const Instr& i, uint32_t active) {
     }
     SharedMemory& shared = ref.cta->shared;
     if (shared.is_mbarrier(ref.offset)) {
-      ctx.fault(FaultKind::launch_failure, fault_text("mbarrier.init over a valid mbarrier", ref),
-                lane);
+      ctx.fault(FaultKind::launch_failure,
+                mbarrier_fault_text("mbarrier.init over a valid mbarrier", ref), lane);
       return false;
     }
     MbarrierState state;
@@ -102,15 +58,9 @@ StepResult inval(ExecContext& ctx, const Instr& i, uint32_t active) {
   return ok ? StepResult::next : StepResult::fault;
 }
 
-void tell_release(ExecContext& ctx, unsigned lane, const MbarrierRef& ref) {
+void tell_arrival(ExecContext& ctx, const MbarrierRef& ref, bool relaxed) {
   if (Observer* observer = ctx.engine->observer()) {
-    observer->release(ctx, lane, ref.cta, ref.offset);
-  }
-}
-
-void tell_acquire(ExecContext& ctx, unsigned lane, const MbarrierRef& ref) {
-  if (Observer* observer = ctx.engine->observer()) {
-    observer->acquire(ctx, lane, ref.cta, ref.offset);
+    observer->phase_arrive(ctx, *ref.cta, ref.offset, relaxed);
   }
 }
 
@@ -131,11 +81,11 @@ StepResult arrive(ExecContext& ctx, const Instr& i, uint32_t active) {
       fault = "mbarrier.arrive.noComplete that completes the phase";
     }
     if (fault != nullptr) {
-      ctx.fault(FaultKind::launch_failure, fault_text(fault, ref), lane);
+      ctx.fault(FaultKind::launch_failure, mbarrier_fault_text(fault, ref), lane);
       return false;
     }
-    tell_release(ctx, lane, ref);
-    changed(*ctx.engine, ref, before, after);
+    tell_arrival(ctx, ref, (i.mode & kRelaxedArrive) != 0);
+    update_mbarrier(*ctx.engine, ref, before, after);
     if (!i.ops[0].is_sink()) {
       ctx.reg<uint64_t>(i.ops[0])[lane] = pack_mbarrier(before);
     }
@@ -157,13 +107,13 @@ StepResult transaction(ExecContext& ctx, const Instr& i, uint32_t active) {
     const MbarrierFault fault =
         i.mode != 0 ? mbarrier_complete_tx(after, bytes) : mbarrier_expect_tx(after, bytes);
     if (fault != nullptr) {
-      ctx.fault(FaultKind::launch_failure, fault_text(fault, ref), lane);
+      ctx.fault(FaultKind::launch_failure, mbarrier_fault_text(fault, ref), lane);
       return false;
     }
     if (i.mode != 0) {
-      tell_release(ctx, lane, ref);
+      tell_arrival(ctx, ref, /*relaxed=*/true);
     }
-    changed(*ctx.engine, ref, before, after);
+    update_mbarrier(*ctx.engine, ref, before, after);
     return true;
   });
   return ok ? StepResult::next : StepResult::fault;
@@ -184,8 +134,9 @@ StepResult wait(ExecContext& ctx, const Instr& i, uint32_t active) {
     parity = static_cast<uint32_t>(ctx.lane_value(i.ops[2], lane) & 1);
     if (mbarrier_phase_over(load_mbarrier(last), parity)) {
       over |= 1u << lane;
-      if ((i.mode & kRelaxed) == 0) {
-        tell_acquire(ctx, lane, last);
+      if (Observer* observer = ctx.engine->observer();
+          observer != nullptr && (i.mode & kRelaxed) == 0) {
+        observer->phase_wait(ctx, *last.cta, last.offset);
       }
     }
   }
@@ -249,6 +200,9 @@ void decode_arrive(DecodeContext& d) {
   }
   if (d.q.take("noComplete")) {
     d.instr.mode |= kNoComplete;
+  }
+  if (d.q.has("relaxed")) {
+    d.instr.mode |= kRelaxedArrive;
   }
   take_order(d);
   d.instr.space = take_shared(d);
@@ -323,63 +277,6 @@ void decode_pending_count(DecodeContext& d) {
 }
 
 }  // namespace
-
-MbarrierRef mbarrier_at(ExecContext& ctx, ptx::Space space, unsigned lane, uint64_t address,
-                        bool needs_valid) {
-  if (space == ptx::Space::generic) {
-    space = ExecContext::generic_space(address);
-    if (!ptx::is_shared(space)) {
-      ctx.fault(FaultKind::illegal_address, "an mbarrier operand is not in shared memory", lane);
-      return {};
-    }
-    space = ptx::Space::shared_cluster;
-  }
-  const Place place = ctx.shared_place(space, lane, address, kMbarrierBytes, kMbarrierBytes);
-  if (!place) {
-    return {};
-  }
-  const MbarrierRef ref{place.cta, place.offset};
-  if (needs_valid && !ref.cta->shared.is_mbarrier(ref.offset)) {
-    ctx.fault(FaultKind::launch_failure,
-              "no mbarrier is initialised at " + ctx.describe(space, address), lane);
-    return {};
-  }
-  return ref;
-}
-
-MbarrierState load_mbarrier(const MbarrierRef& ref) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, ref.cta->shared.data() + ref.offset, sizeof(bits));
-  return unpack_mbarrier(bits);
-}
-
-void store_mbarrier(const MbarrierRef& ref, const MbarrierState& state) {
-  const uint64_t bits = pack_mbarrier(state);
-  std::memcpy(ref.cta->shared.data() + ref.offset, &bits, sizeof(bits));
-}
-
-bool signal_complete_tx(Engine& engine, const Origin& origin, const MbarrierRef& ref,
-                        uint32_t bytes) {
-  return signal(engine, origin, ref, "complete_tx", mbarrier_complete_tx, bytes);
-}
-
-bool signal_arrive(Engine& engine, const Origin& origin, const MbarrierRef& ref) {
-  return signal(
-      engine, origin, ref, "arrive",
-      [](MbarrierState& state, uint32_t count) { return mbarrier_arrive(state, count); }, 1);
-}
-
-std::string describe_mbarrier(const Cta& cta, uint32_t offset) {
-  std::string where = "mbarrier at shared offset " + std::to_string(offset) + " of CTA rank " +
-                      std::to_string(cta.rank) + ": ";
-  if (offset % kMbarrierBytes != 0 || !cta.shared.inside(offset, kMbarrierBytes) ||
-      !cta.shared.is_mbarrier(offset)) {
-    return where + "not initialised";
-  }
-  uint64_t bits = 0;
-  std::memcpy(&bits, cta.shared.data() + offset, sizeof(bits));
-  return where + state_text(unpack_mbarrier(bits));
-}
 
 void register_mbarrier(OpcodeTable& table) {
   table.add("mbarrier.init", decode_init);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "exec/context.hpp"
 #include "isa/mbarrier_state.hpp"
@@ -11,6 +12,8 @@
 namespace emu {
 
 class OpcodeTable;
+
+inline constexpr uint32_t kMbarrierBytes = 8;
 
 struct MbarrierRef {
   Cta* cta = nullptr;  // null: a fault was recorded
@@ -25,11 +28,18 @@ MbarrierRef mbarrier_at(ExecContext& ctx, ptx::Space space, unsigned lane, uint6
 
 MbarrierState load_mbarrier(const MbarrierRef& ref);
 void store_mbarrier(const MbarrierRef& ref, const MbarrierState& state);
+// Stores what an operation has made of `before`; a phase that is complete wakes those who wait.
+void update_mbarrier(Engine& engine, const MbarrierRef& ref, const MbarrierState& before,
+                     const MbarrierState& after);
+// The complaint with the state of the mbarrier.
+std::string mbarrier_fault_text(const char* what, const MbarrierRef& ref);
 
 // From events: signals `ref`, or records a fault at `origin`. False after a fault.
-bool signal_complete_tx(Engine& engine, const Origin& origin, const MbarrierRef& ref,
-                        uint32_t bytes);
-bool signal_arrive(Engine& engine, const Origin& origin, const MbarrierRef& ref);
+// `operation`: of the race detector.
+bool signal_complete_tx(Engine& engine, const Origin& origin, uint64_t operation,
+                        const MbarrierRef& ref, uint32_t bytes);
+bool signal_arrive(Engine& engine, const Origin& origin, uint64_t operation,
+                   const MbarrierRef& ref);
 
 void register_mbarrier(OpcodeTable& table);
 

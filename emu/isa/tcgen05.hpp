@@ -24,8 +24,13 @@ class OpcodeTable;
 // Operations of one thread with one cta_group: they run in the order of issue, each at a time of
 // its own.
 struct TensorPipe {
-  std::deque<std::function<void()>> operations;
+  struct Entry {
+    uint64_t operation;  // of the race detector
+    std::function<void(uint64_t operation)> run;
+  };
+  std::deque<Entry> entries;
   bool running = false;
+  uint64_t last_operation = 0;  // ends when the next one has begun
 };
 
 struct CtaTensor : Extension {
@@ -58,7 +63,8 @@ std::vector<Cta*> tensor_ctas(ExecContext& ctx, uint32_t cta_group, unsigned lan
 uint32_t take_cta_group(DecodeContext& d);
 
 // Appends to the issuing thread's queue.
-void enqueue(ExecContext& ctx, unsigned lane, uint32_t cta_group, std::function<void()> operation);
+void enqueue(ExecContext& ctx, unsigned lane, uint32_t cta_group,
+             std::function<void(uint64_t operation)> run);
 
 // The complaint if these columns are not all allocated, or, for accesses of a thread, if operations
 // are queued that write them.

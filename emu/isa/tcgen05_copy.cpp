@@ -8,6 +8,7 @@
 
 #include "exec/engine.hpp"
 #include "isa/async_copy.hpp"
+#include "isa/async_observer.hpp"
 #include "isa/decode.hpp"
 #include "isa/matrix_descriptor.hpp"
 #include "isa/tcgen05.hpp"
@@ -23,11 +24,16 @@ constexpr uint32_t kCopyRowBytes = 16;
 constexpr uint32_t kCopyColumns = kCopyRowBytes / 4;
 
 void run_next(Engine& engine, const std::shared_ptr<TensorPipe>& pipe) {
-  const std::function<void()> operation = std::move(pipe->operations.front());
-  pipe->operations.pop_front();
-  operation();
+  const TensorPipe::Entry entry = std::move(pipe->entries.front());
+  pipe->entries.pop_front();
+  if (Observer* observer = engine.observer()) {
+    observer->async_after(entry.operation, pipe->last_operation);
+    observer->async_end(pipe->last_operation);
+  }
+  pipe->last_operation = entry.operation;
+  entry.run(entry.operation);
   engine.progress();
-  pipe->running = !pipe->operations.empty() && !engine.faulted();
+  pipe->running = !pipe->entries.empty() && !engine.faulted();
   if (pipe->running) {
     engine.events().schedule(engine.now(), [&engine, pipe] { run_next(engine, pipe); });
   }
@@ -41,7 +47,7 @@ struct CopyToTensor {
 };
 
 // One CTA's part; empty, or the complaint.
-std::string copy_in(Engine& engine, const CopyToTensor& copy, Cta& cta) {
+std::string copy_in(Engine& engine, uint64_t operation, const CopyToTensor& copy, Cta& cta) {
   CtaTensor& tensor = cta_tensor(cta);
   std::string fault = unread_fault(tensor, 0, kTmemLanes, copy.column, kCopyColumns, kNoWarp);
   for (uint32_t row = 0; fault.empty() && row < kCopyRows; ++row) {
@@ -51,6 +57,7 @@ std::string copy_in(Engine& engine, const CopyToTensor& copy, Cta& cta) {
              ", outside the CTA's memory";
     }
     fault = async_read_fault(engine, cta, from, kCopyRowBytes);
+    operation_accesses(engine, operation, copy.origin, &cta, from, kCopyRowBytes, Access::read);
     for (uint32_t lane = row; lane < kTmemLanes; lane += kCopyRows) {
       std::memcpy(tensor.memory.row(lane) + copy.column, cta.shared.data() + from, kCopyRowBytes);
       tensor.memory.mark_written(lane, copy.column, kCopyColumns);
@@ -59,9 +66,9 @@ std::string copy_in(Engine& engine, const CopyToTensor& copy, Cta& cta) {
   return fault;
 }
 
-void run_copy(Engine& engine, const CopyToTensor& copy) {
+void run_copy(Engine& engine, uint64_t operation, const CopyToTensor& copy) {
   for (Cta* cta : copy.ctas) {
-    const std::string fault = copy_in(engine, copy, *cta);
+    const std::string fault = copy_in(engine, operation, copy, *cta);
     if (!fault.empty()) {
       engine.fault(copy.origin, FaultKind::launch_failure, fault);
       return;
@@ -109,8 +116,9 @@ StepResult copy_to_tensor(ExecContext& ctx, const Instr& i, uint32_t active) {
     copy.matrix = decoded.matrix;
     copy.column = at.column;
     copy.origin = ctx.origin(lane);
-    enqueue(ctx, lane, group,
-            [&engine = *ctx.engine, copy = std::move(copy)] { run_copy(engine, copy); });
+    enqueue(ctx, lane, group, [&engine = *ctx.engine, copy = std::move(copy)](uint64_t operation) {
+      run_copy(engine, operation, copy);
+    });
     return true;
   });
   return ok ? StepResult::next : StepResult::fault;
@@ -147,10 +155,11 @@ StepResult commit(ExecContext& ctx, const Instr& i, uint32_t active) {
       ++target.cta->pending_async;
     }
     enqueue(ctx, lane, static_cast<uint32_t>(i.data),
-            [&engine = *ctx.engine, origin = ctx.origin(lane), targets = std::move(targets)] {
+            [&engine = *ctx.engine, origin = ctx.origin(lane),
+             targets = std::move(targets)](uint64_t operation) {
               for (const MbarrierRef& target : targets) {
                 --target.cta->pending_async;
-                if (!signal_arrive(engine, origin, target)) {
+                if (!signal_arrive(engine, origin, operation, target)) {
                   return;
                 }
               }
@@ -191,13 +200,14 @@ void decode_commit(DecodeContext& d) {
 
 }  // namespace
 
-void enqueue(ExecContext& ctx, unsigned lane, uint32_t cta_group, std::function<void()> operation) {
+void enqueue(ExecContext& ctx, unsigned lane, uint32_t cta_group,
+             std::function<void(uint64_t operation)> run) {
   std::shared_ptr<TensorPipe>& pipe =
       cta_tensor(*ctx.cta).pipes[{ctx.warp->index, lane, cta_group}];
   if (pipe == nullptr) {
     pipe = std::make_shared<TensorPipe>();
   }
-  pipe->operations.push_back(std::move(operation));
+  pipe->entries.push_back({start_operation(ctx), std::move(run)});
   if (!pipe->running) {
     pipe->running = true;
     ctx.schedule([&engine = *ctx.engine, pipe = pipe] { run_next(engine, pipe); });

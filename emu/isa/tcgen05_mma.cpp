@@ -82,8 +82,9 @@ StepResult multiply(ExecContext& ctx, const Instr& i, uint32_t active) {
       ++cta->pending_async;
     }
     const uint32_t group = mma.form.cta_group;
-    enqueue(ctx, lane, group,
-            [&engine = *ctx.engine, mma = std::move(mma)] { run_tensor_mma(engine, mma); });
+    enqueue(ctx, lane, group, [&engine = *ctx.engine, mma = std::move(mma)](uint64_t operation) {
+      run_tensor_mma(engine, operation, mma);
+    });
     return true;
   });
   return ok ? StepResult::next : StepResult::fault;

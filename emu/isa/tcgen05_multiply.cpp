@@ -10,6 +10,7 @@
 
 #include "exec/engine.hpp"
 #include "isa/async_copy.hpp"
+#include "isa/async_observer.hpp"
 #include "isa/tcgen05.hpp"
 #include "num/matrix.hpp"
 
@@ -29,8 +30,14 @@ struct OperandFault {
 
 using OperandRow = std::array<uint8_t, kRowBytes>;
 
-OperandRow read_row(const Engine& engine, const Cta& cta, const SharedMatrix& matrix,
-                    uint32_t row) {
+// Who reads the operands.
+struct Reader {
+  const Engine& engine;
+  uint64_t operation;
+  const TensorMma& mma;
+};
+
+OperandRow read_row(const Reader& reader, Cta& cta, const SharedMatrix& matrix, uint32_t row) {
   OperandRow bytes;
   for (uint32_t kb = 0; kb < kRowBytes; kb += kRunBytes) {
     const uint32_t from = shared_matrix_offset(matrix, row, kb);
@@ -38,30 +45,33 @@ OperandRow read_row(const Engine& engine, const Cta& cta, const SharedMatrix& ma
       throw OperandFault{"tcgen05.mma reads shared offset " + std::to_string(from) +
                          ", outside the CTA's memory"};
     }
-    if (std::string fault = async_read_fault(engine, cta, from, kRunBytes); !fault.empty()) {
+    if (std::string fault = async_read_fault(reader.engine, cta, from, kRunBytes); !fault.empty()) {
       throw OperandFault{std::move(fault)};
     }
+    operation_accesses(reader.engine, reader.operation, reader.mma.origin, &cta, from, kRunBytes,
+                       Access::read);
     std::memcpy(bytes.data() + kb, cta.shared.data() + from, kRunBytes);
   }
   return bytes;
 }
 
 // The rows of B in order of columns of D: with a pair, the second half comes from the odd CTA.
-std::vector<OperandRow> read_b(const Engine& engine, const TensorMma& mma) {
+std::vector<OperandRow> read_b(const Reader& reader) {
+  const TensorMma& mma = reader.mma;
   const auto per_cta = mma.instruction.n / static_cast<uint32_t>(mma.ctas.size());
   std::vector<OperandRow> rows;
-  for (const Cta* cta : mma.ctas) {
+  for (Cta* cta : mma.ctas) {
     for (uint32_t row = 0; row < per_cta; ++row) {
-      rows.push_back(read_row(engine, *cta, mma.b, row));
+      rows.push_back(read_row(reader, *cta, mma.b, row));
     }
   }
   return rows;
 }
 
-std::vector<OperandRow> read_a(const Engine& engine, const TensorMma& mma, const Cta& cta) {
+std::vector<OperandRow> read_a(const Reader& reader, Cta& cta) {
   std::vector<OperandRow> rows;
   for (uint32_t row = 0; row < kTensorRowsPerCta; ++row) {
-    rows.push_back(read_row(engine, cta, mma.a, row));
+    rows.push_back(read_row(reader, cta, reader.mma.a, row));
   }
   return rows;
 }
@@ -268,7 +278,8 @@ void load_accumulators(const TensorMemory& memory, const TensorMma& mma,
 }
 
 template <class Multiply>
-void run_in_cta(const Engine& engine, const TensorMma& mma, Cta& cta, Multiply multiply) {
+void run_in_cta(const Reader& reader, Cta& cta, Multiply multiply) {
+  const TensorMma& mma = reader.mma;
   CtaTensor& tensor = cta_tensor(cta);
   const uint32_t n = mma.instruction.n;
   if (std::string fault = unread_fault(tensor, 0, kTmemLanes, mma.d_column, n, kNoWarp);
@@ -279,7 +290,7 @@ void run_in_cta(const Engine& engine, const TensorMma& mma, Cta& cta, Multiply m
   if (mma.accumulates) {
     load_accumulators(tensor.memory, mma, accumulators);
   }
-  const std::vector<OperandRow> a = read_a(engine, mma, cta);
+  const std::vector<OperandRow> a = read_a(reader, cta);
   multiply(a, read_scales(tensor.memory, mma.a_scale_column, kTensorRowsPerCta),
            read_scales(tensor.memory, mma.b_scale_column, n), accumulators.data());
   for (uint32_t row = 0; row < kTensorRowsPerCta; ++row) {
@@ -288,13 +299,15 @@ void run_in_cta(const Engine& engine, const TensorMma& mma, Cta& cta, Multiply m
   }
 }
 
-void run_all(const Engine& engine, const TensorMma& mma) {
-  const std::vector<OperandRow> b_rows = read_b(engine, mma);
+void run_all(const Reader& reader) {
+  const TensorMma& mma = reader.mma;
+  const Engine& engine = reader.engine;
+  const std::vector<OperandRow> b_rows = read_b(reader);
   if (mma.form.kind == BlockScaledKind::kMxf8f6f4) {
     const SplitRows b =
         split_rows(b_rows, mma.instruction.b, mma.instruction.negate_b, /*columnwise=*/true);
     for (Cta* cta : mma.ctas) {
-      run_in_cta(engine, mma, *cta, [&](const auto& a, const auto& sa, const auto& sb, auto* c) {
+      run_in_cta(reader, *cta, [&](const auto& a, const auto& sa, const auto& sb, auto* c) {
         multiply_bytes(engine, mma, a, b, sa, sb, c);
       });
     }
@@ -302,7 +315,7 @@ void run_all(const Engine& engine, const TensorMma& mma) {
   }
   const Fp4B b = unpack_fp4_b(mma, b_rows);
   for (Cta* cta : mma.ctas) {
-    run_in_cta(engine, mma, *cta, [&](const auto& a, const auto& sa, const auto& sb, auto* c) {
+    run_in_cta(reader, *cta, [&](const auto& a, const auto& sa, const auto& sb, auto* c) {
       multiply_fp4(engine, mma, a, b, sa, sb, c);
     });
   }
@@ -310,9 +323,9 @@ void run_all(const Engine& engine, const TensorMma& mma) {
 
 }  // namespace
 
-void run_tensor_mma(Engine& engine, const TensorMma& mma) {
+void run_tensor_mma(Engine& engine, uint64_t operation, const TensorMma& mma) {
   try {
-    run_all(engine, mma);
+    run_all({engine, operation, mma});
   } catch (const OperandFault& fault) {
     engine.fault(mma.origin, FaultKind::launch_failure, fault.text);
     return;

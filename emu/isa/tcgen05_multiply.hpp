@@ -36,6 +36,7 @@ constexpr uint32_t tensor_scale_columns(uint32_t rows) {
 }
 
 // Reads the operands as they are now, multiplies, writes D; records a fault at its origin.
-void run_tensor_mma(Engine& engine, const TensorMma& mma);
+// `operation`: of the race detector.
+void run_tensor_mma(Engine& engine, uint64_t operation, const TensorMma& mma);
 
 }  // namespace emu
