@@ -159,9 +159,9 @@ void run_store(Engine& engine, const std::shared_ptr<AsyncStore>& store) {
       write_global(engine, *store);
       engine.progress();
       schedule(engine, [&engine, store] {
-        AsyncGroups& groups = store->state->bulk[store->lane];
-        operation_releases_group(engine, store->operation, &groups, store->group);
-        groups.done(store->group);
+        AsyncGroups& committed = store->state->bulk[store->lane];
+        operation_releases_group(engine, store->operation, &committed, store->group);
+        committed.done(store->group);
         end_operation(engine, store->operation);
         ++store->state->changes;
       });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CTAs keep of launch control, programmatic launches and register hand-over.
+// What CTAs keep of launch control and register hand-over.
 #pragma once
 
 #include <cstdint>

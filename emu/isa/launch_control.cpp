@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "exec/engine.hpp"
+#include "exec/function_decoder.hpp"
 #include "isa/async_copy.hpp"
 #include "isa/async_observer.hpp"
 #include "isa/cta_control.hpp"
@@ -186,6 +187,7 @@ void decode_try_cancel(DecodeContext& d) {
   d.require_count(2, 2);
   d.set(try_cancel,
         {d.address(d.operand(0), d.instr.space), d.address(d.operand(1), d.instr.space)});
+  d.function().code().uses_global_atomics = true;  // engines would not see each other's clusters
   d.instr.flags |= Instr::kSynchronising;
 }
 

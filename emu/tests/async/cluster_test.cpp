@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ptx_program.hpp"
+#include "tests/async/ptx_program.hpp"
 
 namespace emu {
 namespace {

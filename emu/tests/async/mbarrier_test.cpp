@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that hand data from one warp to another by mbarriers and bulk copies: the right ones
 // pass under every schedule, each wrong one is caught by some schedule of the portfolio.
-#include "ptx_program.hpp"
+#include "tests/async/ptx_program.hpp"
 
 namespace emu {
 namespace {

@@ -2,14 +2,11 @@
 // PTX text under test: loads it, gives it device memory, runs it under every schedule policy.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "exec/launch.hpp"
+#include "tests/kernel_runner.hpp"
 
 namespace emu {
 
@@ -40,65 +37,37 @@ inline std::vector<Options> portfolio(uint64_t scale = 1) {
 // One kernel called "k" whose parameters are .u64 addresses.
 class PtxProgram {
  public:
-  static constexpr const char* kHeader = ".version 9.0\n.target sm_100a\n.address_size 64\n";
-
-  explicit PtxProgram(const std::string& text) {
-    const LoadResult loaded = load_program(kHeader + text, "test");
-    for (const ptx::Diagnostic& error : loaded.errors) {
-      ADD_FAILURE() << "line " << error.line << ": " << error.message;
-    }
-    program_ = loaded.program;
-    if (program_ == nullptr) {
-      return;
-    }
-    for (const ptx::Diagnostic& warning : program_->warnings) {
+  explicit PtxProgram(const std::string& text) : runner_(test::ptx_head("sm_100a") + text) {
+    for (const ptx::Diagnostic& warning : runner_.program().warnings) {
       ADD_FAILURE() << "line " << warning.line << ": " << warning.message;
     }
-    const GlobalMemory::Access open(memory_);
-    EXPECT_TRUE(instantiate(*program_, memory_, 0, &instance_));
   }
 
   uint64_t allocate(uint64_t bytes) {
-    return memory_.allocate(bytes, 0, MemoryKind::device, "cudaMalloc");
+    return runner_.memory.allocate(bytes, 0, MemoryKind::device, "cudaMalloc");
   }
   template <class T>
   uint64_t upload(const std::vector<T>& values) {
-    const uint64_t address = allocate(values.size() * sizeof(T));
-    write(address, values);
-    return address;
+    return runner_.buffer(values);
   }
   template <class T>
   void write(uint64_t address, const std::vector<T>& values) {
-    const GlobalMemory::Access open(memory_);
     std::memcpy(reinterpret_cast<void*>(address), values.data(), values.size() * sizeof(T));
   }
   template <class T>
   std::vector<T> download(uint64_t address, size_t count) {
-    const GlobalMemory::Access open(memory_);
-    std::vector<T> values(count);
-    std::memcpy(values.data(), reinterpret_cast<const void*>(address), count * sizeof(T));
-    return values;
+    return runner_.read<T>(address, count);
   }
-
+  // One CTA of one thread; tests change what they need.
   LaunchRequest request(const std::vector<uint64_t>& params) {
-    LaunchRequest r;
-    r.program = program_;
-    r.kernel = program_ == nullptr ? nullptr : program_->find_kernel("k");
-    r.instance = &instance_;
-    r.memory = &memory_;
-    r.params.resize(params.size() * sizeof(uint64_t));
-    std::memcpy(r.params.data(), params.data(), r.params.size());
-    return r;
+    return runner_.request(params, {}, {});
   }
-  LaunchResult run(const LaunchRequest& r, const Options& options) {
-    const GlobalMemory::Access open(memory_);
-    return launch(r, options);
+  LaunchResult run(const LaunchRequest& request, const Options& options) {
+    return launch(request, options);
   }
 
  private:
-  GlobalMemory memory_;
-  std::shared_ptr<const Program> program_;
-  ModuleInstance instance_;
+  test::KernelRunner runner_;
 };
 
 }  // namespace emu

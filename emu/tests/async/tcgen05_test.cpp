@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ptx_program.hpp"
+#include "tests/async/ptx_program.hpp"
 
 namespace emu {
 namespace {

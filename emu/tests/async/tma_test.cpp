@@ -5,7 +5,7 @@
 
 #include "isa/swizzle.hpp"
 #include "isa/tensor_map.hpp"
-#include "ptx_program.hpp"
+#include "tests/async/ptx_program.hpp"
 
 namespace emu {
 namespace {
