@@ -69,6 +69,18 @@ void schedule(Engine& engine, EventQueue::Action action) {
   engine.events().schedule(engine.now(), std::move(action));
 }
 
+// Now and then a store reads its source much later than other operations take from end to end: who
+// uses the source again without having waited is then seen.
+constexpr uint32_t kSlowReadOneIn = 3;
+constexpr uint64_t kSlowRead = 16;  // times the longest ordinary delay
+
+uint64_t time_of_source_read(Engine& engine) {
+  const Options& options = engine.options();
+  const bool slow = options.adversarial() && options.policy != Policy::early_pct &&
+                    engine.random().one_in(kSlowReadOneIn);
+  return engine.now() + (slow ? kSlowRead * options.delay : 0);
+}
+
 // Under an adversarial policy the two halves of a box arrive at different times.
 void schedule_writes(Engine& engine, const std::shared_ptr<AsyncLoad>& load, size_t index) {
   const auto size = static_cast<uint32_t>(load->data.size());
@@ -236,7 +248,8 @@ bool start_store(ExecContext& ctx, std::shared_ptr<AsyncStore> store) {
   store->group = store->state->bulk[store->lane].join();
   ++store->source->pending_async;
   store->operation = start_operation(ctx);
-  schedule(engine, [&engine, store = std::move(store)] { run_store(engine, store); });
+  engine.events().schedule(time_of_source_read(engine),
+                           [&engine, store = std::move(store)] { run_store(engine, store); });
   return true;
 }
 

@@ -196,6 +196,8 @@ W:
   clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, response;
   @p clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {x, y, z, _}, response;
   @p bra TILE;
+  mov.u32 x, 0;
+  mov.u32 y, 0;
   setp.ne.u64 p, more, 0;
   @p bra TILE;
   ret;

@@ -183,6 +183,7 @@ READY:
   tcgen05.relinquish_alloc_permit.)" +
          g + R"(.sync.aligned;
 ALLOCATED:
+  bar.sync 0;
 )" +
          (steps.wait_full
               ? "W1: mbarrier.try_wait.parity.shared::cta.b64 p, [full], 0;\n@!p bra W1;\n"
