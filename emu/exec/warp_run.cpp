@@ -193,18 +193,18 @@ bool Engine::gather_mask(const Instr& instr, uint32_t active, uint32_t* ready) {
   while (left != 0) {
     const auto lane = static_cast<unsigned>(__builtin_ctz(left));
     const auto mask = static_cast<uint32_t>(ctx_.lane_value(operand, lane));
-    if ((mask >> lane & 1) == 0) {
-      ctx_.fault(FaultKind::launch_failure,
-                 "a lane executes an instruction with a member mask that does not contain it",
-                 lane);
-      return false;
-    }
     uint32_t same = 0;
     for (uint32_t bits = left; bits != 0; bits &= bits - 1) {
       const auto other = static_cast<unsigned>(__builtin_ctz(bits));
       if (static_cast<uint32_t>(ctx_.lane_value(operand, other)) == mask) {
         same |= 1u << other;
       }
+    }
+    if ((same & ~mask) != 0) {
+      ctx_.fault(FaultKind::launch_failure,
+                 "a lane executes an instruction with a member mask that does not contain it",
+                 static_cast<unsigned>(__builtin_ctz(same & ~mask)));
+      return false;
     }
     left &= ~same;
     if ((mask & ctx_.warp->live & ~same) == 0) {

@@ -59,8 +59,9 @@ void Parser::parse_target() {
     fail("expected .address_size, found " + found());
   }
   lexer_.take();
+  const uint32_t size_line = lexer_.peek().line;
   if (expect_integer("an address size") != 64) {
-    fail("only .address_size 64 is supported");
+    throw SyntaxError(size_line, "only .address_size 64 is supported");
   }
 }
 

@@ -223,23 +223,22 @@ TEST_P(Refusal, NamesTheLineAndTheReason) {
 
 INSTANTIATE_TEST_SUITE_P(
     Parser, Refusal,
-    ::testing::Values(Bad{".entry k() {\n ret }\n", 5, "';'"},
-                      Bad{".entry k() { ret;\n", 5, "ends"},
-                      Bad{".entry k() {\n.reg .b33 %r;\n}", 5, "b33"},
-                      Bad{".entry k() {\n.reg .b32 x;\n.reg .b64 x;}", 6, "twice"},
-                      Bad{".entry k() {\nL: ret;\nL: ret;}", 6, "twice"},
-                      Bad{".entry k() {\nadd.s32 %r1, , 2;}", 5, "operand"},
-                      Bad{".entry k() {\n.bogus 3;}", 5, "bogus"}, Bad{"\n.bogus x;", 5, "bogus"},
-                      Bad{".global .u32 a[2] = {1, 2, 3};", 4, "too many"},
-                      Bad{".global .u32 a[99999999999999];", 4, "too large"},
-                      Bad{".global .align 3 .u32 a;", 4, "power of two"},
-                      Bad{".global .u32 a = 0x;", 4, "malformed"},
-                      Bad{".global .f32 a = 0f3F8;", 4, "8 hex"},
-                      Bad{".entry k() {\n.reg .b32 %r<9999999>;}", 5, "more than"},
-                      Bad{".entry k() {\nmov.u32 x, \"a;}", 5, "string"},
-                      Bad{".entry k() .maxthings 3 { ret; }", 4, "maxthings"},
-                      Bad{".entry k() {\nmov.u32 x, \x01;}", 5, "byte 1"},
-                      Bad{".global .u32 a = 0x11111111111111111;", 4, "64 bits"}));
+    ::testing::Values(
+        Bad{".entry k() {\n ret }\n", 5, "operand"}, Bad{".entry k() {\n mov x y;}\n", 5, "';'"},
+        Bad{".entry k() { ret;\n", 5, "ends"}, Bad{".entry k() {\n.reg .b33 %r;\n}", 5, "b33"},
+        Bad{".entry k() {\n.reg .b32 x;\n.reg .b64 x;}", 6, "twice"},
+        Bad{".entry k() {\nL: ret;\nL: ret;}", 6, "twice"},
+        Bad{".entry k() {\nadd.s32 %r1, , 2;}", 5, "operand"},
+        Bad{".entry k() {\n.bogus 3;}", 5, "bogus"}, Bad{"\n.bogus x;", 5, "bogus"},
+        Bad{".global .u32 a[2] = {1, 2, 3};", 4, "too many"},
+        Bad{".global .u32 a[99999999999999];", 4, "too large"},
+        Bad{".global .align 3 .u32 a;", 4, "power of two"},
+        Bad{".global .u32 a = 0x;", 4, "malformed"}, Bad{".global .f32 a = 0f3F8;", 4, "8 hex"},
+        Bad{".entry k() {\n.reg .b32 %r<9999999>;}", 5, "more than"},
+        Bad{".entry k() {\nmov.u32 x, \"a;}", 5, "string"},
+        Bad{".entry k() .maxthings 3 { ret; }", 4, "maxthings"},
+        Bad{".entry k() {\nmov.u32 x, \x01;}", 5, "byte 1"},
+        Bad{".global .u32 a = 0x11111111111111111;", 4, "64 bits"}));
 
 }  // namespace
 }  // namespace emu::ptx

@@ -209,7 +209,7 @@ NEVER:
   std::stringstream all;
   all << in.rdbuf();
   const std::string text = all.str();
-  EXPECT_NE(text.find("\t2\t2\t-\t@%p0 bra NEVER"), std::string::npos) << text;
+  EXPECT_NE(text.find("\t0\t2\t-\t@%p0 bra NEVER"), std::string::npos) << text;
   EXPECT_NE(text.find("\t2\t3\t-\t@%p1 bra SOME"), std::string::npos) << text;
   EXPECT_NE(text.find("\t2\t-\tsync\tbar.warp.sync 15"), std::string::npos) << text;
   EXPECT_NE(text.find("\t0\t-\tsync\tbar.sync 0"), std::string::npos) << text;
