@@ -8,6 +8,7 @@ import threading
 from ctypes import c_uint64, c_void_p
 from typing import Any, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 from . import _native, devices
@@ -137,15 +138,13 @@ def gemm(
 
 
 def _placed_a(a: object) -> Placed:
-    try:
-        return placed(a, "a")
-    except InvalidArgument:
-        if hasattr(a, "__cuda_array_interface__"):
-            raise
+    array = devices.as_device_array(a, "a")
+    if array is None and not isinstance(a, np.ndarray):
         raise InvalidArgument(
             f"a is a {type(a).__name__}; it must be a QuantizedTensor or a numpy array, or an "
             "array in a GPU's memory (__cuda_array_interface__)"
-        ) from None
+        )
+    return placed(a, "a")
 
 
 def _first(value: QuantizedTensor | Placed) -> Placed:

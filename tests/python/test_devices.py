@@ -107,6 +107,8 @@ def test_foreign_arrays_are_seen_where_they_lie() -> None:
         mxgemm.quantize(Untold(), "mxf4")
     with pytest.raises(mxgemm.InvalidArgument, match="x cannot be taken: this one has a gradient"):
         mxgemm.quantize(Broken(), "mxf4")
+    with pytest.raises(mxgemm.InvalidArgument, match="a cannot be taken: this one has a gradient"):
+        mxgemm.gemm(Broken(), q)
     with pytest.raises(mxgemm.InvalidArgument, match="x has dtype float64"):
         mxgemm.quantize(Elsewhere(typestr="<f8"), "mxf4")
     with pytest.raises(mxgemm.InvalidArgument, match=r"^x has byte strides \(512, 8\)"):
