@@ -224,16 +224,25 @@ std::string matrix_cell(const std::vector<Kernel>& kernels, const std::string& a
   if (offered == 0) {
     return "–";
   }
+  const std::string own_names = fmt::format("**{}**", fmt::join(format_names(own), " "));
+  if (offered == own) {
+    return own_names;
+  }
   const std::string text = describe_formats(offered, false, true);
-  return own == 0 ? text : fmt::format("{}; **{}**", text, fmt::join(format_names(own), " "));
+  return own == 0 ? text : fmt::format("{}; {}", text, own_names);
 }
 
 int print_matrix(Console& console) {
   const std::vector<Kernel> kernels = all_kernels();
-  std::vector<std::string> archs;  // the table is best first; a matrix reads from simple to special
-  for (const Kernel& kernel : kernels) {
-    if (std::find(archs.begin(), archs.end(), arch_of(kernel)) == archs.end()) {
-      archs.insert(archs.begin(), arch_of(kernel));
+  // Tables are best first; the matrix reads from simple to special, the CPU first.
+  std::vector<std::string> archs;
+  for (const int32_t kind : {MXGEMM_DEVICE_CPU, MXGEMM_DEVICE_CUDA}) {
+    const auto of_kind = static_cast<std::ptrdiff_t>(archs.size());
+    for (const Kernel& kernel : kernels) {
+      if (kernel.info.device_kind == kind &&
+          std::find(archs.begin(), archs.end(), arch_of(kernel)) == archs.end()) {
+        archs.insert(archs.begin() + of_kind, arch_of(kernel));
+      }
     }
   }
   std::vector<Table::Column> columns = {{"A"}};
@@ -252,7 +261,8 @@ int print_matrix(Console& console) {
   fmt::print(console.out,
              "\nA cell lists the formats of B (all: mxf4, nvf4, mxf8e4m3, mxf8e5m2); those in bold "
              "have a kernel of\ntheir own, the others the architecture's general one. D is bf16, "
-             "f16 or f32.\n");
+             "f16 or f32. A GPU takes what its\narchitecture does not list, other types of D "
+             "included, from sm80.\n");
   return kExitOk;
 }
 

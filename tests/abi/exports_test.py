@@ -4,7 +4,9 @@
 
 Nothing weak, nothing unique.
 
-exports_test.py NM LIBRARY HEADER EXPORTS.TXT, or --self-test: that each kind of fault is found.
+exports_test.py NM LIBRARY HEADER EXPORTS.TXT
+exports_test.py --only NAME NM LIBRARY…   each exports that function and nothing else
+exports_test.py --self-test               that each kind of fault is found
 """
 
 import pathlib
@@ -63,13 +65,28 @@ def self_test() -> int:
     return 1 if wrong else 0
 
 
+def dynamic_symbols(nm: str, library: str) -> str:
+    command = [nm, "-D", "--defined-only", library]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def check_only(name: str, nm: str, *libraries: str) -> int:
+    found = [
+        f"{pathlib.Path(library).name}: {fault}"
+        for library in libraries
+        for fault in find_faults(dynamic_symbols(nm, library), [name], [name])
+    ]
+    print("\n".join(found) or f"{len(libraries)} libraries export {name} alone")
+    return 1 if found or not libraries else 0
+
+
 def main() -> int:
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
+    if sys.argv[1] == "--only":
+        return check_only(*sys.argv[2:])
     nm, library, header, exports = sys.argv[1:]
-    output = subprocess.run(
-        [nm, "-D", "--defined-only", library], check=True, capture_output=True, text=True
-    ).stdout
+    output = dynamic_symbols(nm, library)
     expected = pathlib.Path(exports).read_text().split()
     found = find_faults(output, expected, header_functions(pathlib.Path(header).read_text()))
     print("\n".join(found) or f"{len(expected)} exports are right")

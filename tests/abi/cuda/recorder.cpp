@@ -223,7 +223,9 @@ cudaError_t cudaGetDevice(int* device) {
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   // Enough of a device that host code which sizes a grid by it goes on.
-  *value = attribute == cudaDevAttrMultiProcessorCount ? 148 : 1;
+  *value = attribute == cudaDevAttrMultiProcessorCount            ? 148
+           : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 232448
+                                                                  : 1;
   return cudaSuccess;
 }
 

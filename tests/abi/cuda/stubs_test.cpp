@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -127,7 +128,81 @@ std::string run_kernel(const mxgemm_kernel& kernel, void* memory) {
                                              : std::string(kernel.name) + " launched nothing\n";
 }
 
-// All kernels of a loaded library; counts them in *kernels.
+constexpr int32_t kPlain[] = {MXGEMM_BF16, MXGEMM_F16, MXGEMM_F32};
+constexpr int32_t kScaled[] = {MXGEMM_MXF4, MXGEMM_NVF4, MXGEMM_MXF8E4M3, MXGEMM_MXF8E5M2};
+constexpr int64_t kRows = 128;
+constexpr int64_t kCols = 128;
+
+// A failure of one call, or of one that launched nothing.
+std::string check_call(const std::string& what, int32_t status, int before, const char* text) {
+  if (status != MXGEMM_OK) {
+    return what + ": " + text + "\n";
+  }
+  return mxgemm_recorder_launches() > before ? "" : what + " launched nothing\n";
+}
+
+std::string run_quantize(const mxgemm_data_functions& data, void* memory, int32_t source,
+                         int32_t format, mxgemm_message message) {
+  mxgemm_quantize_desc desc = MXGEMM_QUANTIZE_DESC_INIT;
+  desc.device_kind = MXGEMM_DEVICE_CUDA;
+  desc.format_src = source;
+  desc.format = format;
+  desc.rows = kRows;
+  desc.cols = kCols;
+  desc.scale_rule = format == MXGEMM_NVF4 ? MXGEMM_SCALE_RULE_DEFAULT : MXGEMM_SCALE_RULE_EVEN;
+  desc.nonfinite = MXGEMM_NONFINITE_NAN;
+  mxgemm_quantize_args args = MXGEMM_QUANTIZE_ARGS_INIT;
+  args.src = args.qdata = args.workspace = memory;
+  args.scale = static_cast<uint8_t*>(memory);
+  args.src_ld = args.qdata_ld = args.scale_ld = kCols;
+  args.global_scale = format == MXGEMM_NVF4 ? static_cast<float*>(memory) : nullptr;
+  const int before = mxgemm_recorder_launches();
+  return check_call("quantize", data.quantize(&desc, &args, nullptr, message), before,
+                    message.text);
+}
+
+std::string run_dequantize(const mxgemm_data_functions& data, void* memory, int32_t format,
+                           int32_t target, mxgemm_message message) {
+  const mxgemm_operand source = operand(memory, format, kCols);
+  mxgemm_dequantize_call call{};
+  call.struct_size = sizeof(call);
+  call.format = format;
+  call.format_dst = target;
+  call.rows = kRows;
+  call.cols = kCols;
+  call.src = &source;
+  call.dst = memory;
+  call.dst_ld = kCols;
+  const int before = mxgemm_recorder_launches();
+  return check_call("dequantize", data.dequantize(&call, nullptr, message), before, message.text);
+}
+
+std::string run_data(const mxgemm_data_functions& data, void* memory) {
+  char text[512] = "";
+  const mxgemm_message message = {text, sizeof(text)};
+  std::string report;
+  if (data.prepare(0, message) != MXGEMM_OK) {
+    report += std::string("prepare: ") + text + "\n";
+  }
+  for (const int32_t plain : kPlain) {
+    for (const int32_t scaled : kScaled) {
+      report += run_quantize(data, memory, plain, scaled, message);
+      report += run_dequantize(data, memory, scaled, plain, message);
+    }
+  }
+  mxgemm_swizzle_call call{};
+  call.struct_size = sizeof(call);
+  call.rows = kRows;
+  call.cols = call.ld = kCols;
+  call.src = static_cast<const uint8_t*>(memory);
+  call.dst = static_cast<uint8_t*>(memory);
+  int before = mxgemm_recorder_launches();
+  report += check_call("swizzle", data.swizzle(&call, nullptr, message), before, text);
+  before = mxgemm_recorder_launches();
+  return report + check_call("unswizzle", data.unswizzle(&call, nullptr, message), before, text);
+}
+
+// All kernels and data functions of a loaded library; counts the kernels in *kernels.
 std::string run_library(void* library, const std::string& file, int* kernels) {
   const auto plugin =
       reinterpret_cast<mxgemm_plugin_function>(dlsym(library, MXGEMM_PLUGIN_SYMBOL));
@@ -142,6 +217,8 @@ std::string run_library(void* library, const std::string& file, int* kernels) {
     report += run_kernel(*table->kernels[i], memory);
   }
   *kernels += table->num_kernels;
+  report +=
+      table->data == nullptr ? file + " has no data functions\n" : run_data(*table->data, memory);
   free(memory);
   return report;
 }
@@ -229,6 +306,17 @@ TEST(Libraries, NoPairDisturbsEachOtherInAnyOrderOrScope) {
       }
     }
   }
+}
+
+TEST(Libraries, AllOfThemInEveryOrderAndScope) {
+  std::vector<std::string> order = g_libraries;
+  std::sort(order.begin(), order.end());
+  do {
+    for (const int scope : {RTLD_LOCAL, RTLD_GLOBAL}) {
+      EXPECT_EQ(in_child([&] { return load_and_run(order, scope); }), "")
+          << order.front() << " first" << (scope == RTLD_GLOBAL ? ", global" : ", local");
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
 }
 
 TEST(Libraries, AForeignLibraryThatLeaksItsSymbolsChangesNothing) {
