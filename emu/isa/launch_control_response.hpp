@@ -34,7 +34,10 @@ struct DecodedResponse {
 constexpr DecodedResponse decode_response(const ResponseBits& bits) {
   const auto mark = static_cast<uint32_t>(bits.high >> 32);
   DecodedResponse decoded;
-  decoded.valid = mark == kCanceledMark || mark == kNotCanceledMark;
+  // Kernels write sixteen zero bytes themselves to say "no further work": zeros are a failed
+  // request.
+  decoded.valid =
+      mark == kCanceledMark || mark == kNotCanceledMark || (bits.low == 0 && bits.high == 0);
   decoded.response = {mark == kCanceledMark,
                       {static_cast<uint32_t>(bits.low), static_cast<uint32_t>(bits.low >> 32),
                        static_cast<uint32_t>(bits.high)}};
