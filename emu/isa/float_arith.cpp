@@ -62,10 +62,10 @@ struct BinaryF32 {
     double odd = 0;
     switch (kOp) {
       case FloatOp::add:
-        odd = num::add_to_odd(x, y);
+        odd = num::add_to_odd(x, y, mode.rounding);
         break;
       case FloatOp::sub:
-        odd = num::add_to_odd(x, -y);
+        odd = num::add_to_odd(x, -y, mode.rounding);
         break;
       case FloatOp::mul:
         odd = x * y;  // exact in double
@@ -80,7 +80,8 @@ struct BinaryF32 {
 struct FmaF32WithMode {
   static float run(const Instr& i, float a, float b, float c) {
     const FloatMode mode = FloatMode::unpack(i.mode);
-    return finish(mode, num::fma_to_odd(flushed(mode, a), flushed(mode, b), flushed(mode, c)));
+    return finish(
+        mode, num::fma_to_odd(flushed(mode, a), flushed(mode, b), flushed(mode, c), mode.rounding));
   }
 };
 struct SqrtF32WithMode {

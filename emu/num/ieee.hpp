@@ -33,9 +33,18 @@ inline double add_to_odd(double a, double b) {
   return to_odd(sum, residual);
 }
 
+// The same where the sum will be rounded by `rounding`: an exact zero from terms of different signs
+// is -0 when rounding down.
+inline double add_to_odd(double a, double b, Rounding rounding) {
+  const double sum = add_to_odd(a, b);
+  const bool both_positive = !std::signbit(a) && !std::signbit(b);
+  return sum == 0 && rounding == Rounding::kDown && !both_positive ? -0.0 : sum;
+}
+
 // a * b + c where the product of a and b is exact in double: both have at most 26 bits.
-inline double fma_to_odd(double a, double b, double c) {
-  return add_to_odd(a * b, c);
+inline double fma_to_odd(double a, double b, double c,
+                         Rounding rounding = Rounding::kNearestEven) {
+  return add_to_odd(a * b, c, rounding);
 }
 
 inline double divide_to_odd(double a, double b) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector files: forms (a piece of PTX with inputs and outputs) and cases. The interpreter's tests
+// and the program that captures the answers of a GPU read the same files and build the same PTX.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace emu::test {
+
+struct FormCase {
+  std::vector<uint64_t> inputs;
+  std::vector<uint64_t> outputs;  // empty: not known
+};
+
+// Cases come in whole warps: case i is what lane i % 32 of CTA i / 32 computes.
+struct Form {
+  std::string name;
+  unsigned target = 80;
+  std::string code;                  // with $s0, $s1... and $d0, $d1...
+  std::vector<std::string> inputs;   // b16, b32, b64, pred
+  std::vector<std::string> outputs;  // the same
+  std::vector<FormCase> cases;
+};
+
+// Throws std::runtime_error with file and line for what it does not understand.
+std::vector<Form> read_forms(const std::string& path);
+void write_forms(const std::string& path, const std::string& comment,
+                 const std::vector<Form>& forms);
+
+// One module with the kernels form0, form1...: each takes the addresses of inputs and outputs, one
+// 64-bit slot for each value, case by case.
+std::string ptx_of(const std::vector<Form>& forms, const std::string& target);
+
+// Slots of all cases.
+std::vector<uint64_t> input_slots(const Form& form);
+
+}  // namespace emu::test

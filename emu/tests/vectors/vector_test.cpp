@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs every form of the vector files named on the command line in the interpreter and compares
+// bit for bit. One test for each file.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <sstream>
+
+#include "tests/kernel_runner.hpp"
+#include "tests/vectors/form_file.hpp"
+
+namespace emu::test {
+namespace {
+
+// Differences are many or none: the first few of a form tell all.
+constexpr int kShownCases = 4;
+
+std::string case_text(const Form& form, const FormCase& one, const uint64_t* got) {
+  std::ostringstream out;
+  out << form.name << ":" << std::hex;
+  for (const uint64_t value : one.inputs) {
+    out << " " << value;
+  }
+  out << " = ";
+  for (size_t i = 0; i < form.outputs.size(); ++i) {
+    out << got[i] << " ";
+  }
+  out << "expected ";
+  for (const uint64_t value : one.outputs) {
+    out << value << " ";
+  }
+  return out.str();
+}
+
+void check_form(KernelRunner& run, const Form& form, size_t index) {
+  const size_t width = form.outputs.size();
+  const uint64_t ins = run.buffer(input_slots(form));
+  const uint64_t outs = run.buffer(std::vector<uint64_t>(form.cases.size() * width, 0xDEAD));
+  const auto warps = static_cast<uint32_t>(form.cases.size() / kLanes);
+  ASSERT_GT(warps, 0u) << form.name;
+  const LaunchResult result =
+      run.run({ins, outs}, {warps, 1, 1}, {kLanes, 1, 1}, ("form" + std::to_string(index)).c_str());
+  ASSERT_TRUE(result.ok()) << form.name << "\n" << result.fault.report;
+  const auto got = run.read<uint64_t>(outs, form.cases.size() * width);
+  int shown = 0;
+  for (size_t i = 0; i < form.cases.size() && shown < kShownCases; ++i) {
+    const FormCase& one = form.cases[i];
+    ASSERT_EQ(one.outputs.size(), width) << form.name << " has cases without answers";
+    const uint64_t* values = got.data() + i * width;
+    if (!std::equal(one.outputs.begin(), one.outputs.end(), values)) {
+      ADD_FAILURE() << "case " << i << " of " << case_text(form, one, values);
+      ++shown;
+    }
+  }
+  run.memory.release(ins);
+  run.memory.release(outs);
+}
+
+class VectorFile : public testing::Test {
+ public:
+  explicit VectorFile(std::string path) : path_(std::move(path)) {}
+
+  void TestBody() override {
+    const std::vector<Form> forms = read_forms(path_);
+    ASSERT_FALSE(forms.empty());
+    KernelRunner run(ptx_of(forms, "sm_120a"));
+    if (HasFailure()) {
+      return;
+    }
+    for (const ptx::Diagnostic& warning : run.program().warnings) {
+      ADD_FAILURE() << "line " << warning.line << ": " << warning.message;
+    }
+    for (size_t index = 0; index < forms.size(); ++index) {
+      check_form(run, forms[index], index);
+    }
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+}  // namespace emu::test
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: %s vector files...\n", argv[0]);
+    return 2;
+  }
+  for (int i = 1; i < argc; ++i) {
+    const std::string path = argv[i];
+    const std::string name = path.substr(path.find_last_of('/') + 1);
+    testing::RegisterTest("Vectors", name.c_str(), nullptr, path.c_str(), __FILE__, __LINE__,
+                          [path]() -> testing::Test* { return new emu::test::VectorFile(path); });
+  }
+  return RUN_ALL_TESTS();
+}
