@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -122,8 +123,15 @@ bool read_response(ExecContext& ctx, const Operand& operand, unsigned lane,
   std::memcpy(&bits, ctx.reg<uint8_t>(operand) + lane * sizeof(bits), sizeof(bits));
   const DecodedResponse decoded = decode_response(bits);
   if (!decoded.valid) {
-    ctx.fault(FaultKind::illegal_instruction,
-              "clusterlaunchcontrol.query_cancel of 16 bytes that are no response", lane);
+    char bytes[40];
+    std::snprintf(bytes, sizeof(bytes), "%016llx%016llx",
+                  static_cast<unsigned long long>(bits.high),
+                  static_cast<unsigned long long>(bits.low));
+    ctx.fault(
+        FaultKind::illegal_instruction,
+        std::string("clusterlaunchcontrol.query_cancel of 16 bytes that are no response: 0x") +
+            bytes,
+        lane);
     return false;
   }
   *response = decoded.response;

@@ -17,13 +17,15 @@ struct ResponseBits {
   uint64_t high = 0;
 };
 
-// low: x, y. high: z, and in the upper half a mark that tells a response from poison.
+// low: x, y. high: z, and in the upper half a mark that tells a response from poison. Failure is
+// all zeros: kernels write such a response themselves to end the work of other warps.
 inline constexpr uint32_t kCanceledMark = 0x434C4301;
-inline constexpr uint32_t kNotCanceledMark = 0x434C4300;
 
 constexpr ResponseBits encode_response(const LaunchControlResponse& r) {
-  const uint32_t mark = r.canceled ? kCanceledMark : kNotCanceledMark;
-  return {r.ctaid[0] | uint64_t{r.ctaid[1]} << 32, r.ctaid[2] | uint64_t{mark} << 32};
+  if (!r.canceled) {
+    return {};
+  }
+  return {r.ctaid[0] | uint64_t{r.ctaid[1]} << 32, r.ctaid[2] | uint64_t{kCanceledMark} << 32};
 }
 
 struct DecodedResponse {
@@ -34,10 +36,7 @@ struct DecodedResponse {
 constexpr DecodedResponse decode_response(const ResponseBits& bits) {
   const auto mark = static_cast<uint32_t>(bits.high >> 32);
   DecodedResponse decoded;
-  // Kernels write sixteen zero bytes themselves to say "no further work": zeros are a failed
-  // request.
-  decoded.valid =
-      mark == kCanceledMark || mark == kNotCanceledMark || (bits.low == 0 && bits.high == 0);
+  decoded.valid = mark == kCanceledMark || (bits.low == 0 && bits.high == 0);
   decoded.response = {mark == kCanceledMark,
                       {static_cast<uint32_t>(bits.low), static_cast<uint32_t>(bits.low >> 32),
                        static_cast<uint32_t>(bits.high)}};

@@ -126,6 +126,7 @@ TEST(LaunchControlResponse, RoundTripAndPoison) {
   const DecodedResponse none = decode_response(encode_response({}));
   EXPECT_TRUE(none.valid);
   EXPECT_FALSE(none.response.canceled);
+  EXPECT_TRUE(decode_response({0, 0}).valid);  // written by a kernel
   EXPECT_FALSE(decode_response({0xE7E7E7E7E7E7E7E7, 0xE7E7E7E7E7E7E7E7}).valid);
 }
 
