@@ -103,7 +103,8 @@ void add_special(SpecialSum& sum, SplitElement a, SplitElement b) {
 
 uint32_t special_result(const TermRow& row, int lane, const FloatFormat& format) {
   SpecialSum sum;
-  sum.nan = is_nan_exponent(row.scale[lane]) || is_nan_exponent(row.c_exponent[lane]);
+  // The scale is a sum of two exponents, one of which may be NaN's and the other negative.
+  sum.nan = row.scale[lane] >= kSpecialThreshold || is_nan_exponent(row.c_exponent[lane]);
   if (row.c_exponent[lane] == kInfinityExponent) {
     sum.add_infinity(row.c_significand[lane] < 0);
   }

@@ -258,10 +258,13 @@ TEST(Matrix, SpecialValues) {
     }
     Problem p(32);
     p.a_scale[2] = kNanExponent;
-    std::vector<uint32_t> d = p.c;
-    multiply(p.product(4, true), {model}, d.data());
-    for (int m = 0; m < kRows; ++m) {
-      EXPECT_EQ(d[m * kColumns], m == 2 ? kF32Nan : 0u);
+    for (const int other_scale : {0, 127, -127}) {
+      p.b_scale[0] = other_scale;
+      std::vector<uint32_t> d = p.c;
+      multiply(p.product(4, true), {model}, d.data());
+      for (int m = 0; m < kRows; ++m) {
+        EXPECT_EQ(d[m * kColumns], m == 2 ? kF32Nan : 0u) << other_scale;
+      }
     }
   }
 }
