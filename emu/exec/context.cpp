@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "exec/engine.hpp"
+#include "isa/memory_qualifiers.hpp"
 
 namespace emu {
 namespace {
@@ -27,6 +28,11 @@ const char* verb(Access access) {
       return "atomic access";
   }
   return "";
+}
+
+// Loads, stores and atomics that are volatile, relaxed or stronger.
+bool is_ordered(const Instr& instr) {
+  return instr.has(Instr::kMemory) && (instr.mode2 & kOrderStrong) != 0;
 }
 
 bool reads(Access access) {
@@ -222,7 +228,7 @@ void ExecContext::note_shared_access(unsigned lane, Cta& owner, uint32_t offset,
     engine->progress();
   }
   if (Observer* observer = engine->observer()) {
-    observer->access(*this, lane, &owner, offset, bytes, access, false);
+    observer->access(*this, lane, &owner, offset, bytes, access, is_ordered(*instr));
   }
 }
 
@@ -300,7 +306,8 @@ Place ExecContext::global(unsigned lane, uint64_t address, uint64_t bytes, Acces
     engine->progress();
   }
   if (Observer* observer = engine->observer()) {
-    observer->access(*this, lane, nullptr, address, static_cast<uint32_t>(bytes), access, false);
+    observer->access(*this, lane, nullptr, address, static_cast<uint32_t>(bytes), access,
+                     is_ordered(*instr));
   }
   return {reinterpret_cast<uint8_t*>(address), nullptr, 0};
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "check/race_detector.hpp"
 #include "exec/frames.hpp"
 #include "exec/hooks.hpp"
 #include "exec/report.hpp"
@@ -22,6 +23,9 @@ constexpr uint32_t kPriorities = 1u << 31;
 Engine::Engine(std::vector<Grid*> grids, const Options& options, uint64_t seed)
     : grids_(std::move(grids)), options_(options), random_(seed), events_(options, random_) {
   ctx_.engine = this;
+  if (options_.race_detector) {
+    observer_ = std::make_unique<RaceDetector>(*this);
+  }
 }
 
 Engine::~Engine() = default;

@@ -28,6 +28,17 @@ std::string registers_fault(const Cta& cta) {
   return {};
 }
 
+std::string describe_pipes(const CtaTensor& tensor) {
+  std::string text;
+  for (const auto& [issuer, pipe] : tensor.pipes) {
+    if (!pipe->entries.empty()) {
+      text += "; warp " + std::to_string(std::get<0>(issuer)) + " issued " +
+              std::to_string(pipe->entries.size()) + " tcgen05 operations that have not begun";
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string check_warp_exit(const Warp& warp) {
@@ -45,11 +56,18 @@ std::string check_warp_exit(const Warp& warp) {
 }
 
 std::string check_cta_exit(const Cta& cta) {
-  if (cta.pending_async != 0) {
-    return std::to_string(cta.pending_async) +
-           " asynchronous operations still use the memory of a CTA that exits";
-  }
   const auto* tensor = static_cast<const CtaTensor*>(cta.tmem.get());
+  if (cta.pending_async != 0) {
+    std::string text = std::to_string(cta.pending_async) +
+                       " asynchronous operations still use the memory of a CTA that exits";
+    for (const std::unique_ptr<Warp>& warp : cta.warps) {
+      const std::string groups = describe_async(*warp);
+      if (!groups.empty()) {
+        text += "; warp " + std::to_string(warp->index) + ", " + groups;
+      }
+    }
+    return text + (tensor == nullptr ? "" : describe_pipes(*tensor));
+  }
   if (tensor != nullptr && tensor->memory.any_allocated()) {
     return "the CTA exits with allocated tensor memory";
   }

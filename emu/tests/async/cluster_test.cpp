@@ -41,14 +41,15 @@ std::string exchange(bool waits) {
 )";
 }
 
-int failures(const std::string& text, uint64_t scale) {
+int failures(const std::string& text, uint64_t scale, bool race_detector = false) {
   PtxProgram program(text);
   const uint64_t out = program.allocate(16);
   LaunchRequest request = program.request({out});
   request.grid = {4, 1, 1};
   request.cluster = {4, 1, 1};
   int count = 0;
-  for (const Options& options : portfolio(scale)) {
+  for (Options options : portfolio(scale)) {
+    options.race_detector = race_detector;
     const LaunchResult result = program.run(request, options);
     const bool good =
         result.ok() && program.download<uint32_t>(out, 4) == std::vector<uint32_t>{3, 0, 1, 2};
@@ -63,6 +64,12 @@ TEST(Cluster, RemoteStoresAreSeenAfterTheBarrier) {
 
 TEST(Cluster, MissingBarrierIsCaught) {
   EXPECT_GT(failures(exchange(false), 1), 0);
+}
+
+TEST(Cluster, RaceDetectorTellsTheTwoApart) {
+  EXPECT_EQ(failures(exchange(true), 1, /*race_detector=*/true), 0);
+  EXPECT_EQ(failures(exchange(false), 1, /*race_detector=*/true),
+            static_cast<int>(portfolio().size()));
 }
 
 TEST(Cluster, SecondArrivalInAPhaseIsReported) {

@@ -110,7 +110,8 @@ DONE:
 }
 
 // Number of schedules that report a fault or give a wrong result.
-int caught(const std::string& text, uint64_t scale, std::string* first_report = nullptr) {
+int caught(const std::string& text, uint64_t scale, std::string* first_report = nullptr,
+           bool race_detector = false) {
   constexpr uint32_t kRounds = 5;
   PtxProgram program(text);
   const uint64_t from = program.upload(counting(kRounds * kWords, 100));
@@ -118,7 +119,8 @@ int caught(const std::string& text, uint64_t scale, std::string* first_report = 
   LaunchRequest request = program.request({from, to, kRounds});
   request.block = {64, 1, 1};
   int count = 0;
-  for (const Options& options : portfolio(scale)) {
+  for (Options options : portfolio(scale)) {
+    options.race_detector = race_detector;
     program.write(to, std::vector<uint32_t>(kRounds * kWords, 0));
     const LaunchResult result = program.run(request, options);
     const bool good = result.ok() && program.download<uint32_t>(to, kRounds * kWords) ==
@@ -133,6 +135,22 @@ int caught(const std::string& text, uint64_t scale, std::string* first_report = 
 TEST(MbarrierPipeline, RightProgramPassesManySchedules) {
   std::string report;
   EXPECT_EQ(caught(pipeline({}), 20, &report), 0) << report;
+}
+
+TEST(MbarrierPipeline, RightProgramHasNoRaces) {
+  std::string report;
+  EXPECT_EQ(caught(pipeline({}), 3, &report, /*race_detector=*/true), 0) << report;
+}
+
+// What schedules only sometimes show, the race detector sees in nearly every one.
+TEST(MbarrierPipeline, MissingWaitsAreRaces) {
+  for (bool Variant::*left_out : {&Variant::wait, &Variant::empty_wait, &Variant::store_wait}) {
+    Variant v;
+    v.*left_out = false;
+    std::string report;
+    EXPECT_GT(caught(pipeline(v), 1, &report, /*race_detector=*/true),
+              static_cast<int>(portfolio().size()) * 3 / 4);
+  }
 }
 
 TEST(MbarrierPipeline, MissingWaitIsCaught) {

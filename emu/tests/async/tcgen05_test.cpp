@@ -236,7 +236,7 @@ struct Outcome {
   std::string report;
 };
 
-Outcome run(uint32_t group, const Steps& steps, uint64_t scale) {
+Outcome run(uint32_t group, const Steps& steps, uint64_t scale, bool race_detector = false) {
   const Operands operands = random_operands(group);
   PtxProgram program(kernel(group, steps));
   std::vector<uint8_t> images = image_of(operands, 0);
@@ -253,7 +253,8 @@ Outcome run(uint32_t group, const Steps& steps, uint64_t scale) {
   request.cluster = {group, 1, 1};
   const std::vector<float> wanted = reference(operands);
   Outcome outcome;
-  for (const Options& options : portfolio(scale)) {
+  for (Options options : portfolio(scale)) {
+    options.race_detector = race_detector;
     program.write(out, std::vector<float>(count, 0));
     const LaunchResult result = program.run(request, options);
     if (!result.ok() || program.download<float>(out, count) != wanted) {
@@ -272,6 +273,13 @@ TEST(Tcgen05, OneCtaIsExactUnderEverySchedule) {
 TEST(Tcgen05, PairIsExactUnderEverySchedule) {
   const Outcome outcome = run(2, {}, 2);
   EXPECT_EQ(outcome.wrong, 0) << outcome.report;
+}
+
+TEST(Tcgen05, RightProgramsHaveNoRaces) {
+  for (const uint32_t group : {1u, 2u}) {
+    const Outcome outcome = run(group, {}, 1, /*race_detector=*/true);
+    EXPECT_EQ(outcome.wrong, 0) << outcome.report;
+  }
 }
 
 TEST(Tcgen05, MissingWaitForTheOperandsIsCaught) {
