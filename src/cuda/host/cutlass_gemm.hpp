@@ -91,6 +91,17 @@ template <class Element, bool kMixed>
 constexpr int kOperandAlignment = cutlass::sizeof_bits<Element>::value == 4 ? (kMixed ? 128 : 32)
                                                                             : 16;
 
+// A kernel whose CTAs end only when their TMA stores have read shared memory, as they must: it may
+// belong to another CTA from then on. CUTLASS 4.2.0's epilogue for sm_100 does not wait for the
+// last stores of a CTA where no C is loaded.
+template <class Base>
+struct DrainedKernel : Base {
+  CUTLASS_DEVICE void operator()(const typename Base::Params& params, char* shared_memory) {
+    Base::operator()(params, shared_memory);
+    cute::tma_store_wait<0>();
+  }
+};
+
 // Types of one instance. Config: Arch, Tile, Cluster, PairA, PairB, Output, kUsesC, kSwapped,
 // MainloopSchedule, EpilogueSchedule. A swapped instance computes D^T = B . A^T, so that few rows
 // of A fill the short side of the tile.
@@ -138,8 +149,8 @@ struct CutlassTypes {
           sizeof(typename Epilogue::SharedStorage))>,
       typename Config::MainloopSchedule>::CollectiveOp;
 
-  using Kernel = cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, Mainloop,
-                                                      Epilogue, void>;
+  using Kernel = DrainedKernel<cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>,
+                                                                    Mainloop, Epilogue, void>>;
   using Gemm = cutlass::gemm::device::GemmUniversalAdapter<Kernel>;
 
   static_assert(Kernel::SharedStorageSize <= Config::kSharedMemoryLimit,
