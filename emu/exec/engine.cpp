@@ -13,9 +13,10 @@
 namespace emu {
 namespace {
 
-// Under a late policy completions wait until nothing else can run. A warp that polls never stops,
-// so after so many steps without progress one completion is delivered all the same.
-constexpr uint64_t kLatePatience = 20'000;
+// Under a late policy completions wait until nothing else can run. Warps that poll never stop; so
+// many steps without anything that they changed say that they only poll, and then completions come
+// one per turn until a warp gets on.
+constexpr uint64_t kLatePatience = 5'000;
 constexpr uint32_t kPriorities = 1u << 31;
 
 }  // namespace
@@ -197,6 +198,13 @@ void Engine::cluster_finished(Cluster& cluster) {
   progress();
 }
 
+bool Engine::run_one_event() {
+  in_event_ = true;
+  const bool ran = events_.run_one(now_);
+  in_event_ = false;
+  return ran;
+}
+
 void Engine::no_progress() {
   const Origin nobody;
   if (options_.max_steps != 0 && now_ > options_.max_steps) {
@@ -219,7 +227,7 @@ void Engine::run() {
     events_.run_due(now_);
     const Choice choice = faulted() ? Choice{} : choose();
     if (choice.warp == nullptr) {
-      if (faulted() || events_.run_one(now_)) {
+      if (faulted() || run_one_event()) {
         continue;
       }
       if (clusters_.empty()) {
@@ -230,9 +238,8 @@ void Engine::run() {
       }
       continue;
     }
-    if (late && now_ - std::max(last_progress_, last_forced_event_) > kLatePatience) {
-      last_forced_event_ = now_;
-      events_.run_one(now_);
+    if (late && now_ - last_warp_progress_ > kLatePatience) {
+      run_one_event();
     }
     run_turn(choice, choose_quantum());
     no_progress();

@@ -36,7 +36,12 @@ class Engine {
   EventQueue& events() { return events_; }
   const EventQueue& events() const { return events_; }
   const Options& options() const { return options_; }
-  void progress() { last_progress_ = now_; }
+  void progress() {
+    last_progress_ = now_;
+    if (!in_event_) {
+      last_warp_progress_ = now_;
+    }
+  }
   uint64_t thread_instructions() const { return thread_instructions_; }
   // griddepcontrol.launch_dependents of a CTA, or its end.
   void launch_dependents(Cta& cta);
@@ -59,6 +64,7 @@ class Engine {
   void cta_finished(Cta& cta);
   bool may_start(const Grid& grid) const;
   void no_progress();
+  bool run_one_event();
   // scheduler.cpp: choices
   Choice choose();
   size_t choose_group(const Warp& warp);
@@ -88,8 +94,10 @@ class Engine {
   ExecContext ctx_;
   uint64_t now_ = 1;
   uint64_t last_progress_ = 0;
-  uint64_t last_forced_event_ = 0;
+  uint64_t last_warp_progress_ = 0;  // by an instruction, not by an event
+  bool in_event_ = false;
   size_t next_warp_ = 0;  // round robin
+  int64_t lowest_priority_ = 0;
   bool retire_needed_ = false;
   uint64_t thread_instructions_ = 0;
   Fault fault_;

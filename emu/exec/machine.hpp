@@ -79,7 +79,7 @@ struct Warp {
   uint32_t index = 0;  // in the CTA
   uint32_t live = 0;   // lanes that have not exited
   uint32_t initial = 0;
-  uint32_t priority = 0;  // of the pct policies
+  int64_t priority = 0;  // of the pct policies
   std::vector<LaneGroup> groups;
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::unique_ptr<Frame>> free_frames;

@@ -146,6 +146,21 @@ std::string describe_group(const Warp& warp, const LaneGroup& group) {
   return text + "]\n";
 }
 
+// Every valid mbarrier of the CTA: groups may poll one without being blocked on it.
+std::string describe_mbarriers(const Cta& cta) {
+  // More than a kernel has; a report must stay readable.
+  constexpr uint32_t kMostListed = 64;
+  std::string text;
+  uint32_t listed = 0;
+  for (uint32_t offset = 0; offset < cta.shared.bytes() && listed < kMostListed; offset += 8) {
+    if (cta.shared.is_mbarrier(offset)) {
+      text += "    " + describe_mbarrier(cta, offset) + "\n";
+      ++listed;
+    }
+  }
+  return text;
+}
+
 std::string describe_cta(const Cta& cta) {
   std::string text = format("  CTA (%u, %u, %u), rank %u in its cluster", cta.id[0], cta.id[1],
                             cta.id[2], cta.rank);
@@ -173,31 +188,7 @@ std::string describe_cta(const Cta& cta) {
                      barrier.expected);
     }
   }
-  return text;
-}
-
-// Every mbarrier some group waits on, once.
-std::string describe_mbarriers(const Engine& engine) {
-  std::set<std::pair<const Cta*, uint32_t>> waited;
-  for (const auto& cluster : engine.clusters()) {
-    for (const auto& cta : cluster->ctas) {
-      for (const auto& warp : cta->warps) {
-        for (const LaneGroup& group : warp->groups) {
-          const uint64_t rank = group.wait.detail[0] >> kRankShift;
-          if (group.state == GroupState::blocked && group.wait.kind == WaitKind::mbarrier &&
-              rank < cluster->ctas.size()) {
-            waited.emplace(cluster->ctas[rank].get(),
-                           static_cast<uint32_t>(group.wait.detail[0]) & kSharedOffsetMask);
-          }
-        }
-      }
-    }
-  }
-  std::string text;
-  for (const auto& [cta, offset] : waited) {
-    text += format("  CTA %" PRIu64 " ", cta->linear) + describe_mbarrier(*cta, offset) + "\n";
-  }
-  return text;
+  return text + describe_mbarriers(cta);
 }
 
 std::string json_line(const ReportInput& in, const std::string& kernel) {
@@ -246,7 +237,6 @@ std::string describe_positions(const Engine& engine) {
       text += describe_cta(*cta);
     }
   }
-  text += describe_mbarriers(engine);
   if (!engine.events().empty()) {
     text += format("  %zu asynchronous events are outstanding\n", engine.events().size());
   }

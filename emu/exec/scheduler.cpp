@@ -7,8 +7,6 @@ namespace {
 
 // pct: chance per choice that the chosen warp is demoted (specification 6.3).
 constexpr uint32_t kDemotion = 200;
-// Demoted warps get priorities below this, all others start above it.
-constexpr uint32_t kLowPriorities = 1u << 16;
 // Random group instead of the lowest pc: one time in four under an adversarial policy. The plain
 // policy needs it, too, or lanes that spin at a low pc would starve the lane they wait for.
 constexpr uint32_t kRandomGroupAdversarial = 4;
@@ -70,7 +68,9 @@ Engine::Choice Engine::choose() {
         }
       }
       if (random_.one_in(kDemotion)) {
-        warps_[index]->priority = random_.below(kLowPriorities);
+        // Below everybody: with a random low priority a warp near the bottom could starve for ever
+        // while those above it poll for what it does.
+        warps_[index]->priority = --lowest_priority_;
       }
       break;
   }
