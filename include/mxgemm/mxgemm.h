@@ -147,9 +147,9 @@ MXGEMM_API mxgemm_status mxgemm_device_info_get(int32_t device_kind, int32_t dev
 /* What the arithmetic of a kernel is allowed beyond what holds for every other (docs/formats.md):
  * bits of mxgemm_kernel_info.allowances. */
 enum {
-  /* Block-scaled instructions on two FP4 operands: a group of 16 products that are all 0 counts in
-   * the error bound with the product of its two scales. */
-  MXGEMM_ALLOW_ZERO_GROUPS = 1u << 0,
+  /* Block-scaled instructions: products that are 0 count in the error bound, for two FP4 operands
+   * 16 that are all 0 with the product of their two scales, else each with 2^-118 times that. */
+  MXGEMM_ALLOW_ZERO_PRODUCTS = 1u << 0,
   /* Operands are expanded to bf16: beyond certain scales (3 to 246 for E4M3, 10 to 239 for E5M2, 0
    * to 252 for E2M1) a product may be flushed to 0 or clamped to the largest finite value. */
   MXGEMM_ALLOW_LIMITED_SCALES = 1u << 1
@@ -168,7 +168,7 @@ typedef struct mxgemm_kernel_info {
   int32_t tile_k;
   char id[128];        /* full id, "cpu:avx512:gemm_mxf4_mxf4_any_8x32x32" */
   char reason[128];    /* why it is not available, else "" */
-  uint32_t allowances; /* MXGEMM_ALLOW_ZERO_GROUPS | … */
+  uint32_t allowances; /* MXGEMM_ALLOW_ZERO_PRODUCTS | … */
 } mxgemm_kernel_info;
 /* clang-format off */
 #define MXGEMM_KERNEL_INFO_INIT \

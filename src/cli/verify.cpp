@@ -74,7 +74,7 @@ std::vector<OutputTile> checked_tiles(const Problem& p, uint64_t seed) {
 }
 
 internal::KernelAllowances allowances_of(uint32_t bits) {
-  return {(bits & MXGEMM_ALLOW_ZERO_GROUPS) != 0, (bits & MXGEMM_ALLOW_LIMITED_SCALES) != 0};
+  return {(bits & MXGEMM_ALLOW_ZERO_PRODUCTS) != 0, (bits & MXGEMM_ALLOW_LIMITED_SCALES) != 0};
 }
 
 // The reference of one tile, computed once for all kernels that declare the same.

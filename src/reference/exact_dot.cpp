@@ -63,6 +63,23 @@ void DotAccumulator::add_each(const DecodedGroup& a, const DecodedGroup& b) {
   }
 }
 
+void DotAccumulator::add_zeros(const DecodedGroup& a, const DecodedGroup& b, bool both_fp4) {
+  constexpr double kZeroProduct = 0x1p-118;
+  if (both_fp4) {
+    if (group_was_zero_) {
+      zero_products_.add(a.scale * b.scale);
+    }
+    return;
+  }
+  int zeros = 0;
+  for (size_t index = 0; index < kGroup; ++index) {
+    zeros += a.value[index] == 0.0 || b.value[index] == 0.0 ? 1 : 0;
+  }
+  if (zeros > 0 && std::isfinite(a.scale * b.scale)) {
+    zero_products_.add(zeros * kZeroProduct * (a.scale * b.scale));
+  }
+}
+
 void DotAccumulator::add_group(const DecodedGroup& a, const DecodedGroup& b,
                                const KernelAllowances& allowances, bool both_fp4) {
   outside_scale_limit_ = outside_scale_limit_ || (allowances.limited_scales &&
@@ -74,15 +91,15 @@ void DotAccumulator::add_group(const DecodedGroup& a, const DecodedGroup& b,
   } else {
     add_each(a, b);
   }
-  if (group_was_zero_ && allowances.zero_groups_count && both_fp4) {
-    zero_groups_.add(a.scale * b.scale);
+  if (allowances.zero_products_count) {
+    add_zeros(a, b, both_fp4);
   }
 }
 
 ExactSum DotAccumulator::magnitude() const {
   ExactSum sum = positive_;
   sum.add(negative_);
-  sum.add(zero_groups_);
+  sum.add(zero_products_);
   return sum;
 }
 

@@ -13,7 +13,7 @@ class DotAccumulator {
                  bool both_fp4);
   ExactDot result() const;
 
-  // Exact sum = positive - negative of the finite products; S = their sum and the zero groups that
+  // Exact sum = positive - negative of the finite products; S = their sum and the zeros that
   // count.
   const ExactSum& positive() const { return positive_; }
   const ExactSum& negative() const { return negative_; }
@@ -24,11 +24,12 @@ class DotAccumulator {
  private:
   void add_integers(const DecodedGroup& a, const DecodedGroup& b);
   void add_each(const DecodedGroup& a, const DecodedGroup& b);
+  void add_zeros(const DecodedGroup& a, const DecodedGroup& b, bool both_fp4);
   void note_product_unit(int exponent);
 
   ExactSum positive_;
   ExactSum negative_;
-  ExactSum zero_groups_;
+  ExactSum zero_products_;
   int unit_exponent_ = 0;
   bool has_products_ = false;
   bool has_subnormal_product_ = false;

@@ -43,8 +43,11 @@ float folded_alpha(const AlphaFactors& factors);
 
 // What a kernel's path is allowed, by its own declaration. CPU kernels declare nothing.
 struct KernelAllowances {
-  // FP4 block-scaled MMA: an all-zero group of 16 counts with the product of its two scales in S.
-  bool zero_groups_count = false;
+  // Block-scaled MMA, whose published models align all terms to the largest exponent, zeros
+  // included. FP4: an all-zero group of 16 counts in S with the product of its two scales. Others:
+  // a zero has the exponent -126, the largest element of E4M3 8, so each zero product counts with
+  // 2^-118 times the product of the scales.
+  bool zero_products_count = false;
   // Operands are expanded to bf16: scale bytes outside 3…246 (E4M3), 10…239 (E5M2), 0…252 (E2M1)
   // may flush or clamp.
   bool limited_scales = false;

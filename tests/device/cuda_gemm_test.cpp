@@ -133,7 +133,7 @@ class CudaGemm : public testing::Test {
  private:
   void compare(const GemmRun& run, uint32_t allowances, Data data) {
     internal::ReferenceProblem problem = run.reference();
-    problem.allowances.zero_groups_count = (allowances & MXGEMM_ALLOW_ZERO_GROUPS) != 0;
+    problem.allowances.zero_products_count = (allowances & MXGEMM_ALLOW_ZERO_PRODUCTS) != 0;
     problem.allowances.limited_scales = (allowances & MXGEMM_ALLOW_LIMITED_SCALES) != 0;
     // The reference takes minutes for the larger shapes: some outputs stand for the rest.
     constexpr int64_t kWholeUpTo = 8 << 20;

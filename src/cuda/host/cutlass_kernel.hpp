@@ -130,10 +130,6 @@ template <const CutlassInstance& kInstance, RankRule kRank>
 mxgemm_kernel make_cutlass_entry() {
   using Entry = CutlassKernel<kInstance, kRank>;
   const auto bit = [](internal::Format format) { return uint64_t{1} << static_cast<int>(format); };
-  const auto is_fp4 = [](internal::Format format) {
-    return internal::find_format(format)->element_bits == 4;
-  };
-  const bool both_fp4 = is_fp4(kInstance.format_a) && is_fp4(kInstance.format_b);
   return {sizeof(mxgemm_kernel),
           0,
           MXGEMM_CUDA_ARCH_NAME,
@@ -145,7 +141,7 @@ mxgemm_kernel make_cutlass_entry() {
           kInstance.tile_n,
           kInstance.tile_k,
           kInstance.data_alignment,
-          both_fp4 ? uint32_t{MXGEMM_ALLOW_ZERO_GROUPS} : 0,
+          MXGEMM_ALLOW_ZERO_PRODUCTS,
           0,
           Entry::accepts,
           Entry::rank,

@@ -176,14 +176,10 @@ TEST(RealLibraries, EveryKernelIsListedAndDeclaresItsRule) {
     const std::string id = info.id;
     const std::string arch = id.substr(5, id.rfind(':') - 5);
     archs.insert(arch);
-    const uint64_t fp4 = uint64_t{1} << MXGEMM_MXF4 | uint64_t{1} << MXGEMM_NVF4;
-    const bool both_fp4 = (info.formats_a & ~fp4) == 0 && (info.formats_b & ~fp4) == 0;
     const bool is_general = id.find("gemm_any_any") != std::string::npos;
-    uint32_t expected = 0;
-    if (arch == "sm80" && !is_general) {
-      expected = MXGEMM_ALLOW_LIMITED_SCALES;
-    } else if (arch != "sm80" && both_fp4) {
-      expected = MXGEMM_ALLOW_ZERO_GROUPS;
+    uint32_t expected = MXGEMM_ALLOW_ZERO_PRODUCTS;
+    if (arch == "sm80") {
+      expected = is_general ? 0u : uint32_t{MXGEMM_ALLOW_LIMITED_SCALES};
     }
     EXPECT_EQ(info.allowances, expected) << id;
   }

@@ -122,7 +122,7 @@ TEST(FakeDevices, EveryKernelIsListed) {
     expect_contains(info.reason, "fake devices run nothing");
     const bool is_120 = std::strcmp(info.id, kOf120) == 0;
     EXPECT_EQ(info.allowances, std::strcmp(info.id, kOf80) == 0 ? MXGEMM_ALLOW_LIMITED_SCALES
-                                                                : MXGEMM_ALLOW_ZERO_GROUPS)
+                                                                : MXGEMM_ALLOW_ZERO_PRODUCTS)
         << "as the library's table has it";
     for (const int32_t device : {k121, k90}) {
       const mxgemm_gemm_desc desc = gpu_desc(device);

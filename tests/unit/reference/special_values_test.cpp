@@ -302,7 +302,7 @@ TEST(Allowances, ZeroGroupsCountWithTheirScales) {
   ReferenceProblem problem = problem_of(a, b);
   EXPECT_EQ(expected_at(problem, 0, 0).check, CheckKind::kExact);
   EXPECT_EQ(expected_at(problem, 0, 0).dot.magnitude, 32.0);
-  problem.allowances.zero_groups_count = true;
+  problem.allowances.zero_products_count = true;
   EXPECT_EQ(expected_at(problem, 0, 0).check, CheckKind::kBound);
   EXPECT_EQ(expected_at(problem, 0, 0).dot.magnitude, 32.0 + 2.0 * 0x1p24);
   EXPECT_EQ(expected_at(problem, 0, 0).dot.value, 32.0);
@@ -310,6 +310,27 @@ TEST(Allowances, ZeroGroupsCountWithTheirScales) {
   const Operand b8 = ones(Format::kMxf8E4m3, 1, 64);
   problem.b = b8.reference();
   EXPECT_EQ(expected_at(problem, 0, 0).check, CheckKind::kExact);
+}
+
+TEST(Allowances, ZeroProductsOf8BitOperandsCountUnderHugeScales) {
+  Operand a = ones(Format::kMxf8E4m3, 1, 64);
+  Operand b = ones(Format::kMxf8E4m3, 1, 64);
+  for (int64_t k = 32; k < 64; ++k) {
+    a.set(0, k, 0.0);
+  }
+  a.set_scale(0, 1, 254);
+  ReferenceProblem problem = problem_of(a, b);
+  const double others = 32.0;
+  EXPECT_EQ(expected_at(problem, 0, 0).dot.magnitude, others);
+  problem.allowances.zero_products_count = true;
+  EXPECT_EQ(expected_at(problem, 0, 0).dot.magnitude, others + 32.0 * 0x1p-118 * 0x1p127);
+  EXPECT_EQ(expected_at(problem, 0, 0).check, CheckKind::kExact) << "they are small beside it";
+  b.set_scale(0, 1, 127 + 40);
+  problem = problem_of(a, b);
+  EXPECT_EQ(expected_at(problem, 0, 0).check, CheckKind::kExact);
+  problem.allowances.zero_products_count = true;
+  EXPECT_EQ(expected_at(problem, 0, 0).check, CheckKind::kBound);
+  EXPECT_EQ(expected_at(problem, 0, 0).dot.value, others);
 }
 
 TEST(ProductsBelowNormalRange, AreNotBitExact) {
