@@ -19,6 +19,7 @@ struct AccessRecord {
   bool writes = false;
   bool ordered = false;  // atomic, volatile...: does not race with another ordered access
   const Instr* instr = nullptr;
+  uint32_t lanes = 0;  // of a warp
 };
 
 // Of one piece: 16 bytes of shared or 32 of global memory. Bytes are told apart, so that neighbours
@@ -27,6 +28,9 @@ class AccessHistory {
  public:
   // Notes the access; the earlier one that is not ordered before it, if there is one.
   std::optional<AccessRecord> note(const AccessRecord& now, const VectorClock& clock) {
+    if (now.writes && joins_earlier_lanes(now)) {
+      return std::nullopt;
+    }
     std::optional<AccessRecord> conflict;
     for (AccessRecord& earlier : records_) {
       if ((earlier.mask & now.mask) == 0) {
@@ -49,6 +53,20 @@ class AccessHistory {
   }
 
  private:
+  // Lanes of a warp that diverged store the same bytes by one instruction at different times: one
+  // store, at the time of the first. Kernels let a whole warp write one value, and signal it by
+  // whichever lane comes first.
+  bool joins_earlier_lanes(const AccessRecord& now) {
+    for (AccessRecord& earlier : records_) {
+      if (earlier.writes && earlier.instr == now.instr && earlier.slot == now.slot &&
+          earlier.mask == now.mask && (earlier.lanes & now.lanes) == 0) {
+        earlier.lanes |= now.lanes;
+        return true;
+      }
+    }
+    return false;
+  }
+
   std::vector<AccessRecord> records_;
 };
 

@@ -104,7 +104,8 @@ void RaceDetector::check(const Actor& actor, const Instr* instr, Cta* cta, uint6
                            actor.clock.at(actor.slot),
                            writes,
                            ordered,
-                           instr};
+                           instr,
+                           1u << origin.lane};
     if (const auto earlier = history.note(now, actor.clock); earlier && !reported_) {
       report(*earlier, writes, cta, piece, origin, kind);
     }
@@ -183,7 +184,13 @@ void RaceDetector::phase_wait(ExecContext& ctx, const Cta& cta, uint64_t offset)
 uint64_t RaceDetector::async_start(ExecContext& ctx) {
   Actor& issuer = warp_actor(ctx);
   Actor operation;
-  operation.slot = next_async_slot_++ % kAsyncSlots;
+  // All lanes of one instruction share a slot: that they write the same place is no race.
+  if (ctx.warp != last_issuer_ || ctx.now() != last_issue_) {
+    next_async_slot_ = (next_async_slot_ + 1) % kAsyncSlots;
+    last_issuer_ = ctx.warp;
+    last_issue_ = ctx.now();
+  }
+  operation.slot = next_async_slot_;
   operation.clock = issuer.clock;
   operation.instr = ctx.instr;
   advance(operation);

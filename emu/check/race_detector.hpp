@@ -80,6 +80,8 @@ class RaceDetector : public Observer {
   std::vector<uint32_t> last_steps_;  // by slot
   uint64_t next_operation_ = 1;
   uint32_t next_async_slot_ = 0;
+  const Warp* last_issuer_ = nullptr;
+  uint64_t last_issue_ = 0;  // step of the last start of an operation
   uint32_t slots_ = 0;
   bool reported_ = false;
 };
