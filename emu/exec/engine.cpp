@@ -178,8 +178,9 @@ void Engine::retire() {
     if (cluster.running_ctas != 0) {
       continue;
     }
-    const bool busy = std::any_of(cluster.ctas.begin(), cluster.ctas.end(),
-                                  [](const auto& cta) { return cta->pending_async != 0; });
+    const bool busy = std::any_of(cluster.ctas.begin(), cluster.ctas.end(), [](const auto& cta) {
+      return cta->pending_async != 0 || cta->pending_writes != 0;
+    });
     if (busy) {
       retire_needed_ = true;  // an event will end it
       continue;

@@ -119,6 +119,8 @@ struct Cta {
   NamedBarrier barriers[kBarriers];
   uint64_t mbarrier_changes = 0;  // WaitState::counter for mbarriers of this CTA
   uint32_t pending_async = 0;     // operations that still use this CTA's memory
+  // Stores that have read the CTA's memory and are not yet written: the cluster stays for them.
+  uint32_t pending_writes = 0;
   bool exited = false;
   bool launched_dependents = false;  // griddepcontrol: by any of its threads
   std::unique_ptr<Extension> async;

@@ -174,6 +174,7 @@ void run_store(Engine& engine, const std::shared_ptr<AsyncStore>& store) {
         AsyncGroups& committed = store->state->bulk[store->lane];
         operation_releases_group(engine, store->operation, &committed, store->group);
         committed.done(store->group);
+        --store->source->pending_writes;
         end_operation(engine, store->operation);
         ++store->state->changes;
       });
@@ -247,6 +248,7 @@ bool start_store(ExecContext& ctx, std::shared_ptr<AsyncStore> store) {
   }
   store->group = store->state->bulk[store->lane].join();
   ++store->source->pending_async;
+  ++store->source->pending_writes;
   store->operation = start_operation(ctx);
   engine.events().schedule(time_of_source_read(engine),
                            [&engine, store = std::move(store)] { run_store(engine, store); });
