@@ -158,9 +158,9 @@ TEST_P(GemmCases, SmallM) {
     for (const int64_t m : {1, 2, 4, 8, 16, 31, 32, 33}) {
       SCOPED_TRACE(m);
       const Operand a = ones(Format::kMxf4, m, 256, layout);
-      expect_everywhere(GemmRun(a, b, Format::kBf16), [](int64_t, int64_t n) {
-        return std::ldexp(256.0, static_cast<int>(n % 4));
-      });
+      expect_everywhere(
+          GemmRun(a, b, Format::kBf16),
+          [](int64_t, int64_t n) { return std::ldexp(256.0, static_cast<int>(n % 4)); }, true);
     }
   }
 }
@@ -173,8 +173,11 @@ TEST_P(GemmCases, LargeKWithSmallM) {
     const bool whole = is_top_level() && format == Format::kMxf4 && !quick();
     const Operand b = ones(format, whole ? 3072 : 40, 9216, ScaleLayout::kSwizzle32x4x4);
     for (const int64_t m : {1, 127, 256, 257}) {
+      if (is_slow() && (m > 1 || format != Format::kMxf4)) {
+        continue;
+      }
       const Operand a = ones(format, m, 9216, ScaleLayout::kSwizzle32x4x4);
-      expect_everywhere(GemmRun(a, b, Format::kBf16), [](int64_t, int64_t) { return 9216.0; });
+      expect_everywhere(GemmRun(a, b, Format::kBf16), all(9216.0));
     }
   }
 }
@@ -187,7 +190,7 @@ TEST_P(GemmCases, NeitherNNorKAMultipleOfTheScaleTile) {
             MXGEMM_OK);
   EXPECT_EQ(bytes, 322560u);
   EXPECT_EQ(b.scale().size(), bytes);
-  expect_everywhere(GemmRun(a, b, Format::kBf16), [](int64_t, int64_t) { return 2688.0; });
+  expect_everywhere(GemmRun(a, b, Format::kBf16), all(2688.0), true);
 }
 
 TEST_P(GemmCases, ScaleColumnsPaddedFrom90To92) {
@@ -198,7 +201,7 @@ TEST_P(GemmCases, ScaleColumnsPaddedFrom90To92) {
             MXGEMM_OK);
   EXPECT_EQ(bytes, 270848u);
   EXPECT_EQ(b.scale().size(), bytes);
-  expect_everywhere(GemmRun(a, b, Format::kBf16), [](int64_t, int64_t) { return 2880.0; });
+  expect_everywhere(GemmRun(a, b, Format::kBf16), all(2880.0), true);
 }
 
 TEST_P(GemmCases, MoreRowsThanFitSixteenBits) {
@@ -212,13 +215,14 @@ TEST_P(GemmCases, MoreRowsThanFitSixteenBits) {
   EXPECT_EQ(a.scale_at(rows - 1, 0), 126);
   EXPECT_EQ(a.code_at(rows - 1, 31), 6u);
   const Operand b = ones(Format::kMxf4, 8, 32, ScaleLayout::kSwizzle32x4x4);
-  expect_everywhere(GemmRun(a, b, Format::kBf16),
-                    [rows](int64_t m, int64_t) { return m == rows - 1 ? 64.0 : 32.0; });
+  expect_everywhere(
+      GemmRun(a, b, Format::kBf16),
+      [rows](int64_t m, int64_t) { return m == rows - 1 ? 64.0 : 32.0; }, true);
 }
 
 TEST_P(GemmCases, EveryNumberOfColumns) {
   for (const Format format : {Format::kMxf4, Format::kNvf4, Format::kMxf8E4m3, Format::kBf16}) {
-    for (int64_t n = 1; n <= 40; ++n) {
+    for (int64_t n = 1; n <= 40; n += is_slow() ? 13 : 1) {
       SCOPED_TRACE(testing::Message() << internal::format_name(format) << " N = " << n);
       const Operand a = ones(format, 3, 64, ScaleLayout::kSwizzle32x4x4);
       const Operand b =
