@@ -176,7 +176,7 @@ void decode_mma(DecodeContext& d) {
   if (!a || !b) {
     d.reject("A or B has no type that is supported");
   }
-  if (!kind && (a->right_shift != 0 || a->bits == 8) && a->kind == MmaElement::Kind::floating) {
+  if (!kind && a->bits == 8 && a->kind == MmaElement::Kind::floating) {
     const auto plain = [](const MmaElement& one) {
       return one.type == num::ElementType::e4m3 || one.type == num::ElementType::e5m2;
     };
