@@ -33,6 +33,8 @@ TESTS = {
     "alignment_test": ("--gtest_filter=*cuda*",),
     "sqnr_test": (),
 }
+# All at once: each waits for its GPU most of the time.
+SANITIZED_AT_A_TIME = 8
 # Under the sanitizer, with small sizes. racecheck looks at shared memory only, which the others of
 # these tests exercise no further.
 SANITIZED = {
@@ -300,6 +302,6 @@ def run_sanitize(context: Context) -> dict:
         quick = "0" if name in SANITIZED_WHOLE else "1"
         return run_test(name, context, prefix, MXGEMM_TEST_QUICK=quick) | {"tool": tool}
 
-    with concurrent.futures.ThreadPoolExecutor(TESTS_AT_A_TIME) as pool:
+    with concurrent.futures.ThreadPoolExecutor(SANITIZED_AT_A_TIME) as pool:
         rows = list(pool.map(check, jobs))
     return {"passed": all(row["passed"] for row in rows), "rows": rows}
