@@ -99,6 +99,40 @@ TEST(Scheduler, AGridThatWaitsForCtasThatCannotStartIsALivelock) {
       << result.fault.report;
 }
 
+// test_wait never blocks, and kernels for sm_80 have nothing else: a loop around it must not keep
+// completions away that a late policy delivers only when nothing else can run.
+TEST(Scheduler, PollingForACopyDoesNotHoldUpTheCopy) {
+  for_portfolio([](Options options) {
+    KernelRunner run(kernel(std::string(kPrologue) + R"(
+    .shared .align 16 .b8 data[8192];
+    .shared .align 8 .b64 bar;
+    setp.ne.u32 %p0, %r0, 0;
+    @%p0 bra WAIT;
+    mbarrier.init.shared.b64 [bar], 64;
+WAIT:
+    bar.sync 0;
+    mov.u32 %r4, data;
+    shl.b32 %r5, %r0, 4;
+    add.u32 %r4, %r4, %r5;
+    mul.wide.u32 %rd2, %r0, 16;
+    add.s64 %rd2, %rd0, %rd2;
+    mov.u32 %r6, 0;
+COPY:
+    cp.async.cg.shared.global [%r4], [%rd2], 16;
+    add.u32 %r4, %r4, 1024;
+    add.u32 %r6, %r6, 1;
+    setp.lt.u32 %p1, %r6, 8;
+    @%p1 bra COPY;
+    cp.async.mbarrier.arrive.noinc.shared.b64 [bar];
+POLL:
+    mbarrier.test_wait.parity.shared.b64 %p2, [bar], 0;
+    @!%p2 bra POLL;)"));
+    options.livelock_steps = 200'000;
+    const uint64_t in = run.buffer(std::vector<uint32_t>(256, 7));
+    EXPECT_TRUE(run.run({in}, {2, 1, 1}, {64, 1, 1}).ok());
+  });
+}
+
 TEST(Scheduler, ADeadlockShowsWhereEveryWarpStands) {
   KernelRunner run(kernel(std::string(kPrologue) + R"(
     setp.lt.u32 %p0, %r0, 32;
