@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs vector files on a real GPU and writes its answers as golden data.
+//
+//   emu_capture <output folder> <vector files...>
+//
+// Prints for each form how many answers differ from the expected ones. Of each form at most
+// kKeptWarps whole warps are written, first those with differences; a note on the GPU, the driver
+// and the date goes on top.
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/vectors/form_file.hpp"
+
+namespace emu::test {
+namespace {
+
+constexpr size_t kWarp = 32;
+// Two warps of a scalar form hold its corners and chance inputs; all files stay below a mebibyte.
+constexpr size_t kKeptWarps = 2;
+
+void check(cudaError_t result, const std::string& what) {
+  if (result != cudaSuccess) {
+    throw std::runtime_error(what + ": " + cudaGetErrorName(result));
+  }
+}
+
+// Device memory for slots.
+class Slots {
+ public:
+  explicit Slots(const std::vector<uint64_t>& values) : bytes_(8 * values.size()) {
+    check(cudaMalloc(&data_, bytes_), "cudaMalloc");
+    check(cudaMemcpy(data_, values.data(), bytes_, cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  ~Slots() { cudaFree(data_); }
+  Slots(const Slots&) = delete;
+  Slots& operator=(const Slots&) = delete;
+  void* data() const { return data_; }
+  std::vector<uint64_t> read() const {
+    std::vector<uint64_t> values(bytes_ / 8);
+    check(cudaMemcpy(values.data(), data_, bytes_, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    return values;
+  }
+
+ private:
+  void* data_ = nullptr;
+  size_t bytes_;
+};
+
+std::vector<uint64_t> run(const Form& form, const std::string& target) {
+  const std::string text = ptx_of({form}, target);
+  cudaLibrary_t library = nullptr;
+  check(cudaLibraryLoadData(&library, text.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+        "the driver does not take " + form.name);
+  cudaKernel_t kernel = nullptr;
+  check(cudaLibraryGetKernel(&kernel, library, "form0"), "cudaLibraryGetKernel");
+  const Slots ins(input_slots(form));
+  const Slots outs(std::vector<uint64_t>(form.cases.size() * form.outputs.size(), 0));
+  void* addresses[] = {ins.data(), outs.data()};
+  void* arguments[] = {&addresses[0], &addresses[1]};
+  const auto warps = static_cast<unsigned>(form.cases.size() / kWarp);
+  check(cudaLaunchKernel(kernel, dim3(warps), dim3(kWarp), arguments, 0, nullptr),
+        "cudaLaunchKernel of " + form.name);
+  check(cudaDeviceSynchronize(), "running " + form.name);
+  std::vector<uint64_t> answers = outs.read();
+  cudaLibraryUnload(library);
+  return answers;
+}
+
+// Puts the answers into the cases; the number that differ from what was expected.
+size_t take_answers(Form& form, const std::vector<uint64_t>& answers, std::vector<bool>& differs) {
+  size_t count = 0;
+  const size_t width = form.outputs.size();
+  differs.assign(form.cases.size() / kWarp, false);
+  for (size_t i = 0; i < form.cases.size(); ++i) {
+    const std::vector<uint64_t> got(answers.begin() + static_cast<std::ptrdiff_t>(i * width),
+                                    answers.begin() + static_cast<std::ptrdiff_t>((i + 1) * width));
+    if (!form.cases[i].outputs.empty() && form.cases[i].outputs != got) {
+      ++count;
+      differs[i / kWarp] = true;
+    }
+    form.cases[i].outputs = got;
+  }
+  return count;
+}
+
+void keep_some_warps(Form& form, const std::vector<bool>& differs) {
+  std::vector<size_t> order(differs.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    order[i] = i;
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return differs[a] && !differs[b]; });
+  order.resize(std::min(order.size(), kKeptWarps));
+  std::sort(order.begin(), order.end());
+  std::vector<FormCase> kept;
+  for (const size_t warp : order) {
+    const auto begin = form.cases.begin() + static_cast<std::ptrdiff_t>(warp * kWarp);
+    kept.insert(kept.end(), begin, begin + kWarp);
+  }
+  form.cases = kept;
+}
+
+struct Gpu {
+  std::string name;
+  unsigned capability = 0;
+  std::string target;
+};
+
+Gpu open_gpu() {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+  const int number = 10 * properties.major + properties.minor;
+  const std::string suffix = number >= 90 ? "a" : "";
+  return {properties.name, static_cast<unsigned>(number), "sm_" + std::to_string(number) + suffix};
+}
+
+std::string provenance(const Gpu& gpu, const std::string& source) {
+  int driver = 0;
+  cudaDriverGetVersion(&driver);
+  char date[32] = "";
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
+  std::ostringstream out;
+  out << "Answers of a GPU, captured by emu_capture (emu/tests/vectors/capture.cpp).\nGPU: "
+      << gpu.name << " (" << gpu.target << ")\nDriver API: " << driver << "\nDate: " << date
+      << "\nInputs: " << source << "\n";
+  return out.str();
+}
+
+void capture(const Gpu& gpu, const std::filesystem::path& folder, const std::string& path) {
+  std::vector<Form> taken;
+  for (Form& form : read_forms(path)) {
+    if (form.target > gpu.capability) {
+      continue;
+    }
+    std::vector<bool> differs;
+    const size_t cases = form.cases.size();
+    const size_t count = take_answers(form, run(form, gpu.target), differs);
+    if (count != 0) {
+      std::printf("%s: %zu of %zu answers differ from the expected ones\n", form.name.c_str(),
+                  count, cases);
+    }
+    keep_some_warps(form, differs);
+    taken.push_back(std::move(form));
+  }
+  const std::string name = std::filesystem::path(path).filename();
+  const std::string golden = folder / (gpu.target + "_" + name);
+  write_forms(golden, provenance(gpu, name), taken);
+  std::printf("%s: %zu forms\n", golden.c_str(), taken.size());
+}
+
+}  // namespace
+}  // namespace emu::test
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: %s <output folder> <vector files...>\n", argv[0]);
+    return 2;
+  }
+  try {
+    const emu::test::Gpu gpu = emu::test::open_gpu();
+    for (int i = 2; i < argc; ++i) {
+      emu::test::capture(gpu, argv[1], argv[i]);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "emu_capture: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
