@@ -15,6 +15,21 @@ StepResult fence(ExecContext& ctx, const Instr&, uint32_t) {
   return StepResult::next;
 }
 
+// fence.mbarrier_init, or a fence that covers more.
+void publish_mbarriers(SharedMemory& shared, uint8_t writer) {
+  for (uint32_t at = 0; at < shared.bytes(); at += kGranule) {
+    Granule& granule = shared.granule(at);
+    if (granule.unfenced_init == writer) {
+      granule.unfenced_init = 0;
+    }
+  }
+}
+
+StepResult mbarrier_init_fence(ExecContext& ctx, const Instr& i, uint32_t active) {
+  publish_mbarriers(ctx.cta->shared, static_cast<uint8_t>(ctx.warp->index + 1));
+  return fence(ctx, i, active);
+}
+
 void publish_writes(SharedMemory& shared, uint16_t writer) {
   for (uint32_t at = 0; at < shared.bytes(); at += kGranule) {
     Granule& granule = shared.granule(at);
@@ -32,6 +47,7 @@ void publish_writes(SharedMemory& shared, uint16_t writer) {
 StepResult proxy_fence(ExecContext& ctx, const Instr& i, uint32_t) {
   if (i.mode != 0) {
     publish_writes(ctx.cta->shared, static_cast<uint16_t>(ctx.warp->index + 1));
+    publish_mbarriers(ctx.cta->shared, static_cast<uint8_t>(ctx.warp->index + 1));
   }
   if (Observer* observer = ctx.engine->observer()) {
     observer->fence(ctx);
@@ -41,12 +57,12 @@ StepResult proxy_fence(ExecContext& ctx, const Instr& i, uint32_t) {
 
 void decode_fence(DecodeContext& d) {
   d.q.take_one_of({"sc", "acq_rel", "acquire", "release"});
-  d.q.take_one_of({"cta", "cluster", "gpu", "sys"});
+  const auto scope = d.q.take_one_of({"cta", "cluster", "gpu", "sys"});
   d.q.take_one_of({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
   // The scope of the sync_restrict form comes after it.
   d.q.take_one_of({"cta", "cluster", "gpu", "sys"});
   d.require_count(0, 0);
-  d.set(fence, {});
+  d.set(scope && *scope > 0 ? mbarrier_init_fence : fence, {});  // beyond the CTA
   d.instr.flags |= Instr::kSynchronising;
 }
 
@@ -57,7 +73,7 @@ void decode_mbarrier_init(DecodeContext& d) {
     }
   }
   d.require_count(0, 0);
-  d.set(fence, {});
+  d.set(mbarrier_init_fence, {});
   d.instr.flags |= Instr::kSynchronising;
 }
 

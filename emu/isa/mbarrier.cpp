@@ -39,6 +39,7 @@ StepResult init(ExecContext& ctx, const Instr& i, uint32_t active) {
     }
     store_mbarrier(ref, state);
     shared.set_mbarrier(ref.offset, true);
+    shared.granule(ref.offset).unfenced_init = static_cast<uint8_t>(ctx.warp->index + 1);
     shared.mark_written(ref.offset, kMbarrierBytes);
     ++ref.cta->mbarrier_changes;
     return true;

@@ -27,6 +27,15 @@ bool signal(Engine& engine, const Origin& origin, uint64_t operation, const Mbar
                      std::to_string(ref.offset) + " of CTA rank " + std::to_string(ref.cta->rank));
     return false;
   }
+  if (const uint8_t warp = ref.cta->shared.granule(ref.offset).unfenced_init) {
+    engine.fault(origin, FaultKind::launch_failure,
+                 std::string(what) +
+                     " by an asynchronous operation on an mbarrier whose init by warp " +
+                     std::to_string(warp - 1) +
+                     " no fence.mbarrier_init or fence.proxy.async has published (" +
+                     describe_mbarrier(*ref.cta, ref.offset) + ")");
+    return false;
+  }
   const MbarrierState before = load_mbarrier(ref);
   MbarrierState after = before;
   if (const MbarrierFault fault = change(after, amount)) {

@@ -2,7 +2,9 @@
 #include "runtime/modules.hpp"
 
 #include <cstdio>
+#include <stdexcept>
 
+#include "check/mutation.hpp"
 #include "check/registration.hpp"
 #include "fatbin/choose.hpp"
 
@@ -34,7 +36,14 @@ std::shared_ptr<const Program> program_of(Session& s, FatBinary* binary,
   std::shared_ptr<const Program>& program = binary->programs[&entry];
   std::string& fault = binary->program_faults[&entry];
   try {
-    const std::string text = fatbin::ptx_text(entry, origin);
+    std::string text = fatbin::ptx_text(entry, origin);
+    if (!s.rt.mutation.empty()) {
+      try {
+        text = mutate_as_set(std::move(text), s.rt.mutation);
+      } catch (const std::invalid_argument& error) {
+        throw fatbin::Error(error.what());
+      }
+    }
     fault = fatbin::target_mismatch(entry, text);
     if (fault.empty()) {
       const LoadResult result = load_program(text, origin);

@@ -35,6 +35,7 @@ Runtime::Runtime() : options(options_from_environment()) {
     configuration_error = set_protection(environment("EMU_PROTECT", "1"));
   }
   forced_image = environment("EMU_IMAGE", "");
+  mutation = environment("EMU_MUTATE", "");
   if (!configuration_error.empty()) {
     report(configuration_error);
   }

@@ -93,6 +93,7 @@ class Runtime {
   Registry registry;
   std::unique_ptr<Executor> executor;
   std::string forced_image;  // EMU_IMAGE
+  std::string mutation;      // EMU_MUTATE
 
   // Handles are never used again, so that one that was destroyed is always recognised.
   std::map<const void*, StreamPtr> streams;

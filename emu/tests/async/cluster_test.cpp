@@ -187,6 +187,7 @@ constexpr const char* kPersistent = R"(
   mov.u32 y, %ctaid.y;
   mov.u32 parity, 0;
   mbarrier.init.shared::cta.b64 [full], 1;
+  fence.mbarrier_init.release.cluster;
 TILE:
   mad.lo.u32 x, y, 6, x;
   mul.wide.u32 wide, x, 4;

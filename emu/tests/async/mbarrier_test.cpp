@@ -23,6 +23,7 @@ struct Variant {
   bool empty_wait = true;   // the producer waits until the consumer has read the stage before
   bool proxy_fence = true;  // before the store of the result
   bool store_wait = true;   // before the staging buffer is used again
+  bool init_fence = true;   // between mbarrier.init and the first copy
 };
 
 // Warp 0 loads `rounds` rows of 256 bytes by bulk copies into one stage; warp 1 adds 1 to each word
@@ -32,7 +33,7 @@ std::string pipeline(const Variant& v) {
       "W1: mbarrier.try_wait.parity.shared::cta.b64 p, [full], parity;\n @!p bra W1;\n";
   const std::string wait_empty =
       "W0: mbarrier.try_wait.parity.shared::cta.b64 p, [empty], other;\n @!p bra W0;\n";
-  return R"(
+  return std::string() + R"(
 .visible .entry k(.param .u64 from, .param .u64 to, .param .u64 rounds)
 {
   .reg .pred p, q, lead;
@@ -54,7 +55,8 @@ std::string pipeline(const Variant& v) {
   @p bra READY;
   mbarrier.init.shared::cta.b64 [full], 1;
   mbarrier.init.shared::cta.b64 [empty], 32;
-  fence.mbarrier_init.release.cluster;
+)" + (v.init_fence ? "fence.mbarrier_init.release.cluster;\n" : "") +
+         R"(
 READY:
   bar.sync 0;
   mov.u32 round, 0;
@@ -177,6 +179,14 @@ TEST(MbarrierPipeline, MissingProxyFenceIsCaughtByEverySchedule) {
   std::string report;
   EXPECT_EQ(caught(pipeline(v), 1, &report), static_cast<int>(portfolio().size()));
   EXPECT_NE(report.find("fence.proxy.async"), std::string::npos) << report;
+}
+
+TEST(MbarrierPipeline, MissingFenceAfterInitIsCaughtByEverySchedule) {
+  Variant v;
+  v.init_fence = false;
+  std::string report;
+  EXPECT_EQ(caught(pipeline(v), 1, &report), static_cast<int>(portfolio().size()));
+  EXPECT_NE(report.find("fence.mbarrier_init"), std::string::npos) << report;
 }
 
 TEST(MbarrierPipeline, MissingWaitForTheStagingBufferIsCaught) {

@@ -68,6 +68,7 @@ constexpr const char* kLoad = R"(
   setp.ne.u32 p, tid, 0;
   @p bra READY;
   mbarrier.init.shared::cta.b64 [full], 1;
+  fence.mbarrier_init.release.cluster;
   mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 512;
   cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [box], [m, {c, r}], [full];
 READY:

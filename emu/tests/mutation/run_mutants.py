@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs mutants of our GPU kernels under the emulator and tells which of them it finds.
+
+A mutant is a kernel with one synchronising instruction left out or altered (emu/check/mutation.hpp). It is found when
+`mxgemm verify` fails under a schedule of the portfolio; the race detector is on. Survivors must be listed, each with its
+reason, in survivors.txt beside this file; an unlisted one, or a detection rate of the others below the target, is a
+failure.
+
+  run_mutants.py --mxgemm build/bin/mxgemm --emulator build/emu [--kernel <part of a name>] [--count N] [--jobs N]
+"""
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+
+TARGET = 0.90  # of the mutants that are not equivalent to the kernel
+# A mutant that spins is stopped here: several times the steps of the unchanged kernels.
+MAX_STEPS = 6_000_000
+SECONDS_PER_RUN = 120
+
+# Device, kernel (as mxgemm names it), part of the mangled name, problem: several K tiles more than pipeline stages, and
+# more output tiles than resident CTAs.
+KERNELS = [
+    ("12.0", "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128_coop", "device_kernel", "m300n256k1024:mxf4:mxf4:bf16"),
+    ("12.0", "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128_pingpong", "device_kernel", "m300n256k1024:mxf4:mxf4:bf16"),
+    ("10.0", "cuda:sm100f:gemm_mxf4_mxf4_bf16_128x128x256_1sm", "device_kernel", "m300n256k2048:mxf4:mxf4:bf16"),
+    ("10.0", "cuda:sm100f:gemm_mxf4_mxf4_bf16_256x128x256_2sm", "device_kernel", "m300n256k2048:mxf4:mxf4:bf16"),
+]
+
+# The kinds of mistake that each schedule shows best come first, so that most mutants end after one or two runs.
+PORTFOLIO = [
+    ("random", 1), ("late+pct", 1), ("early+pct", 1), ("plain", 1), ("random", 2), ("random", 3), ("random", 4),
+    ("late", 1), ("late", 2), ("pct", 1), ("pct", 2), ("pct", 3), ("pct", 4), ("late+pct", 2), ("late+pct", 3),
+    ("early+pct", 2), ("early+pct", 3),
+]
+
+
+def run(options, case, policy, seed, mutant):
+    """Exit code and output of one verification; mutant None = the kernel as it is."""
+    device, kernel, name, problem = case
+    environment = dict(os.environ)
+    environment.update(
+        EMU_DEVICES=device, EMU_SCHED=policy, EMU_SEED=str(seed), EMU_RACE="1", EMU_MAX_STEPS=str(MAX_STEPS),
+        EMU_ABORT="0", LD_LIBRARY_PATH=f"{options.emulator}:{environment.get('LD_LIBRARY_PATH', '')}",
+    )
+    if mutant is not None:
+        environment["EMU_MUTATE"] = f"{name}:{mutant}"
+    command = [options.mxgemm, "verify", problem, "--device", "cuda:0", "--kernel", kernel, "--data", "exact"]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS_PER_RUN)
+    except subprocess.TimeoutExpired:
+        return -1, "timed out"
+    return done.returncode, done.stdout + done.stderr
+
+
+def survivors_of(path):
+    """Lines '<kernel> <what> @ <reason>': regular expressions of mutants that may survive."""
+    rules = []
+    for line in path.read_text().splitlines():
+        if line and not line.startswith("#"):
+            pattern, kind, reason = (part.strip() for part in line.split("|", 2))
+            rules.append((re.compile(pattern), kind, reason))
+    return rules
+
+
+def try_mutant(options, case, mutant):
+    """(description, schedule that found it or None, first line of the report)."""
+    what = ""
+    for policy, seed in PORTFOLIO:
+        code, output = run(options, case, policy, seed, mutant)
+        told = re.search(r"^emu: mutant \d+ of \d+, (line \d+, .*)$", output, re.M)
+        what = told.group(1) if told else what
+        if code != 0:
+            report = re.search(r"^emu: (?!mutant)(.*)$", output, re.M)
+            return what, f"{policy}:{seed}", report.group(1) if report else "wrong result"
+    return what, None, ""
+
+
+def count_of(options, case):
+    code, output = run(options, case, "plain", 1, 1_000_000)
+    told = re.search(r"the module has (\d+) mutants", output)
+    if code == 0 or not told:
+        sys.exit(f"{case[1]} cannot be mutated:\n{output}")
+    return int(told.group(1))
+
+
+def run_case(options, case, rules, chooser):
+    code, output = run(options, case, "plain", 1, None)
+    if code != 0:
+        sys.exit(f"{case[1]} fails without a mutation:\n{output}")
+    total = count_of(options, case)
+    chosen = sorted(chooser.sample(range(total), min(options.count, total))) if options.count else range(total)
+    found, excused, open_survivors = 0, {"equivalent": 0, "blind spot": 0}, []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        results = pool.map(lambda mutant: (mutant, *try_mutant(options, case, mutant)), chosen)
+        for mutant, what, schedule, report in results:
+            if schedule:
+                found += 1
+                if options.verbose:
+                    print(f"  {mutant:4} {what}: {schedule}: {report[:120]}", flush=True)
+                continue
+            rule = next((rule for rule in rules if rule[0].search(f"{case[1]} {what}")), None)
+            if rule:
+                excused[rule[1]] += 1
+            else:
+                open_survivors.append(f"{mutant} {what}")
+            print(f"  {mutant:4} {what}: survives, {rule[1] if rule else 'UNEXPLAINED'}", flush=True)
+    counted = len(chosen) - excused["equivalent"]
+    rate = found / counted if counted else 1.0
+    print(f"{case[1]}: {len(chosen)} mutants, {found} found, {excused['equivalent']} equivalent, "
+          f"{excused['blind spot']} in known blind spots, {len(open_survivors)} unexplained; "
+          f"{100 * rate:.1f} % of those not equivalent", flush=True)
+    return found, counted, open_survivors
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mxgemm", required=True)
+    parser.add_argument("--emulator", required=True, help="folder of libcudart.so.13")
+    parser.add_argument("--kernel", default="", help="only kernels whose name contains this")
+    parser.add_argument("--count", type=int, default=0, help="so many mutants of each kernel, chosen by --seed; 0 = all")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    rules = survivors_of(pathlib.Path(__file__).with_name("survivors.txt"))
+    chooser = random.Random(options.seed)
+    found = counted = 0
+    unexplained = []
+    for case in KERNELS:
+        if options.kernel in case[1]:
+            results = run_case(options, case, rules, chooser)
+            found += results[0]
+            counted += results[1]
+            unexplained += results[2]
+    rate = found / counted if counted else 1.0
+    print(f"all: {found} of {counted} found, {100 * rate:.1f} %")
+    return 1 if unexplained or rate < TARGET else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
