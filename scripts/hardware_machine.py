@@ -122,8 +122,10 @@ def describe_machine() -> dict:
     }
 
 
-def build_for(capability: str, say: Callable[[str], None]) -> pathlib.Path:
-    """Builds the libraries that such a GPU uses, and the tests."""
+def build_for(
+    capability: str, targets: tuple[str, ...], say: Callable[[str], None]
+) -> pathlib.Path:
+    """Builds `targets` and the libraries that such a GPU uses."""
     root = pathlib.Path(__file__).resolve().parent.parent
     major = int(capability.split(".")[0])
     if capability == "9.0":
@@ -134,7 +136,8 @@ def build_for(capability: str, say: Callable[[str], None]) -> pathlib.Path:
         configure = ["cmake", "-S", str(root), "-B", str(folder), "-G", "Ninja"]
         configure += ["-DCMAKE_BUILD_TYPE=Release", "-DMXGEMM_CUDA=ON"]
         configure += [f"-DMXGEMM_CUDA_ARCHS={archs}"]
-    for command in (configure, ["cmake", "--build", str(folder)]):
+    build = ["cmake", "--build", str(folder), "--target", *targets]
+    for command in ([str(root / "scripts" / "setup"), "--test"], configure, build):
         say(" ".join(command))
         try:
             code = subprocess.run(command, cwd=root, stdout=sys.stderr, check=False).returncode

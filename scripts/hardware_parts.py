@@ -33,6 +33,16 @@ TESTS = {
     "alignment_test": ("--gtest_filter=*cuda*",),
     "sqnr_test": (),
 }
+# What the parts run.
+TARGETS = (
+    "mxgemm_cli",
+    "mxgemm_gpu_libraries",
+    *TESTS,
+    "cuda_data_timing",
+    "cuda_control_test",
+    "control_registered",
+    "control_unregistered",
+)
 # All at once: each waits for its GPU most of the time.
 SANITIZED_AT_A_TIME = 8
 # Under the sanitizer, with small sizes. racecheck looks at shared memory only, which the others of
