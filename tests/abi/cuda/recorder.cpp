@@ -31,6 +31,9 @@ struct Recorder {
   std::string expected_library;
   std::string faults;
   std::string report;
+  std::string failing_call;
+  int shared_memory_limit = 0;
+  cudaError_t last_error = cudaSuccess;
   int launches = 0;
 };
 
@@ -61,9 +64,21 @@ void note_use(const void* address, const char* call, const void* caller) {
   }
 }
 
-void note_launch() {
+// What `call` returns: success, or what mxgemm_recorder_fail() asked for.
+cudaError_t outcome(const char* call) {
   const std::lock_guard<std::mutex> lock(recorder().mutex);
-  ++recorder().launches;
+  if (recorder().failing_call != call) {
+    return cudaSuccess;
+  }
+  recorder().last_error = cudaErrorInvalidResourceHandle;
+  return cudaErrorInvalidResourceHandle;
+}
+
+cudaError_t launch() {
+  const cudaError_t result = outcome("launch");
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  recorder().launches += result == cudaSuccess ? 1 : 0;
+  return result;
 }
 
 thread_local struct {
@@ -82,6 +97,16 @@ CUresult encode_nothing() {
 void mxgemm_recorder_expect(const char* library) {
   const std::lock_guard<std::mutex> lock(recorder().mutex);
   recorder().expected_library = library;
+}
+
+void mxgemm_recorder_fail(const char* call) {
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  recorder().failing_call = call;
+}
+
+void mxgemm_recorder_limit_shared_memory(int bytes) {
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  recorder().shared_memory_limit = bytes;
 }
 
 int mxgemm_recorder_launches(void) {
@@ -141,8 +166,7 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* entry) {
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3, void**, size_t, cudaStream_t) {
   note_use(kernel, "__cudaLaunchKernel", __builtin_return_address(0));
-  note_launch();
-  return cudaSuccess;
+  return launch();
 }
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 cta, size_t shared, cudaStream_t stream) {
@@ -163,25 +187,23 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* cta, size_t* shared, vo
 
 cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void**, size_t, cudaStream_t) {
   note_use(function, "cudaLaunchKernel", __builtin_return_address(0));
-  note_launch();
-  return cudaSuccess;
+  return launch();
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void* function, void**) {
   note_use(function, "cudaLaunchKernelExC", __builtin_return_address(0));
-  note_launch();
-  return cudaSuccess;
+  return launch();
 }
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute, int) {
   note_use(function, "cudaFuncSetAttribute", __builtin_return_address(0));
-  return cudaSuccess;
+  return outcome("cudaFuncSetAttribute");
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   note_use(function, "cudaFuncGetAttributes", __builtin_return_address(0));
   std::memset(attributes, 0, sizeof(*attributes));
-  return cudaSuccess;
+  return outcome("cudaFuncGetAttributes");
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* count, const void* function,
@@ -218,25 +240,35 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsig
 
 cudaError_t cudaGetDevice(int* device) {
   *device = 0;
-  return cudaSuccess;
+  return outcome("cudaGetDevice");
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   // Enough of a device that host code which sizes a grid by it goes on.
-  *value = attribute == cudaDevAttrMultiProcessorCount            ? 148
-           : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 232448
-                                                                  : 1;
+  constexpr int kMultiprocessors = 148;
+  constexpr int kSharedMemory = 232448;
+  const int limit = recorder().shared_memory_limit;
+  *value = 1;
+  if (attribute == cudaDevAttrMultiProcessorCount) {
+    *value = kMultiprocessors;
+  } else if (attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin) {
+    *value = limit == 0 ? kSharedMemory : limit;
+  }
   return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int) {
   return cudaSuccess;
 }
-cudaError_t cudaGetLastError(void) {
-  return cudaSuccess;
-}
 cudaError_t cudaPeekAtLastError(void) {
-  return cudaSuccess;
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  return recorder().last_error;
+}
+cudaError_t cudaGetLastError(void) {
+  const cudaError_t last = cudaPeekAtLastError();
+  const std::lock_guard<std::mutex> lock(recorder().mutex);
+  recorder().last_error = cudaSuccess;
+  return last;
 }
 cudaError_t cudaMemsetAsync(void*, int, size_t, cudaStream_t) {
   return cudaSuccess;
@@ -249,11 +281,11 @@ cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;
   return cudaSuccess;
 }
-const char* cudaGetErrorName(cudaError_t) {
-  return "cudaRecorded";
+const char* cudaGetErrorName(cudaError_t error) {
+  return error == cudaErrorInvalidResourceHandle ? "cudaErrorInvalidResourceHandle" : "cudaSuccess";
 }
 const char* cudaGetErrorString(cudaError_t) {
-  return "the recording runtime reports no errors";
+  return "as the test asked for";
 }
 
 }  // extern "C"

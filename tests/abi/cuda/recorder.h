@@ -16,6 +16,11 @@ extern "C" {
  * registered: an entry of one library that ends in a kernel of another is a fault though each by
  * itself looks right. */
 void mxgemm_recorder_expect(const char* library);
+/* From now on this runtime call fails with cudaErrorInvalidResourceHandle ("launch": every launch);
+ * "" = none does. */
+void mxgemm_recorder_fail(const char* call);
+/* Bytes of shared memory that a CTA may ask for; 0 = as many as the largest GPU has. */
+void mxgemm_recorder_limit_shared_memory(int bytes);
 /* Launches so far. */
 int mxgemm_recorder_launches(void);
 /* One line per fault so far; "" if there is none. Valid until the next call. */

@@ -15,12 +15,16 @@
 #include <string>
 #include <vector>
 
+#include "abi/cuda/plugin_calls.hpp"
 #include "abi/cuda/recorder.h"
-#include "formats/block_format.hpp"
 #include "mxgemm/mxgemm.h"
 #include "plugin/plugin_abi.h"
 
 namespace {
+
+using mxgemm::test::accepted_problem;
+using mxgemm::test::operand;
+using mxgemm::test::run_problem;
 
 std::string g_controls;
 std::vector<std::string> g_libraries;
@@ -62,66 +66,16 @@ void* load(const std::string& file, int scope, std::string* report) {
   return library;
 }
 
-int32_t lowest(uint64_t formats) {
-  return __builtin_ctzll(formats);
-}
-
-mxgemm_operand operand(void* memory, int32_t format, int64_t k) {
-  mxgemm_operand result = MXGEMM_OPERAND_INIT;
-  result.data = memory;
-  result.ld = k;
-  if (mxgemm::internal::is_block_scaled(static_cast<mxgemm::internal::Format>(format))) {
-    result.scale = static_cast<const uint8_t*>(memory);
-    result.scale_ld = k / 16;
-  }
-  return result;
-}
-
-// A problem that every fast kernel takes; row-major scales and a bf16 bias make the staging run,
-// too.
-mxgemm_gemm_desc problem_for(const mxgemm_kernel& kernel, bool with_c) {
-  mxgemm_gemm_desc desc = MXGEMM_GEMM_DESC_INIT;
-  desc.device_kind = MXGEMM_DEVICE_CUDA;
-  desc.m = 512;
-  desc.n = 512;
-  desc.k = 512;
-  desc.format_a = lowest(kernel.formats_a);
-  desc.format_b = lowest(kernel.formats_b);
-  desc.format_d = lowest(kernel.formats_d);
-  desc.format_bias = desc.format_d;
-  desc.flags = with_c ? MXGEMM_USE_C : 0;
-  return desc;
-}
-
 std::string run_kernel(const mxgemm_kernel& kernel, void* memory) {
   char text[512] = "";
   const mxgemm_message message = {text, sizeof(text)};
-  mxgemm_gemm_desc desc = problem_for(kernel, true);
-  if (kernel.accepts(&desc, message) == 0) {
-    desc = problem_for(kernel, false);
-  }
-  // Kernels for few rows or for K = 0 only.
-  for (const int64_t m : {int64_t{16}, int64_t{1}}) {
-    if (kernel.accepts(&desc, message) == 0) {
-      desc.m = m;
-    }
-  }
-  if (kernel.accepts(&desc, message) == 0) {
-    desc.k = 0;
-  }
-  if (kernel.accepts(&desc, message) == 0) {
+  mxgemm_gemm_desc desc;
+  if (!accepted_problem(kernel, message, &desc)) {
     return std::string(kernel.name) + " accepts none of the test's problems: " + text + "\n";
   }
-  mxgemm_gemm_args args = MXGEMM_GEMM_ARGS_INIT;
-  args.a = operand(memory, desc.format_a, desc.k);
-  args.b = operand(memory, desc.format_b, desc.k);
-  args.c = args.d = args.workspace = memory;
-  args.bias = memory;
-  args.ldc = args.ldd = desc.n;
-  args.workspace_bytes = kernel.workspace_size(&desc);
   const int before = mxgemm_recorder_launches();
   if (kernel.prepare(&desc, message) != MXGEMM_OK ||
-      kernel.run(&desc, &args, nullptr, message) != MXGEMM_OK) {
+      run_problem(kernel, desc, memory, message) != MXGEMM_OK) {
     return std::string(kernel.name) + ": " + text + "\n";
   }
   return mxgemm_recorder_launches() > before ? ""
@@ -328,6 +282,72 @@ TEST(Libraries, AForeignLibraryThatLeaksItsSymbolsChangesNothing) {
       return text + load_and_run({file}, RTLD_GLOBAL);
     });
     EXPECT_EQ(report, "") << file;
+  }
+}
+
+// Kinds of fault 44, 48 and 52: what a failure says, and that no launch fails unnoticed.
+std::string expect_failure(const mxgemm_kernel& kernel, int32_t status, int32_t wanted,
+                           const char* text, const std::vector<std::string>& parts) {
+  std::string report = status == wanted ? "" : std::string(kernel.name) + ": another status\n";
+  for (const std::string& part : parts) {
+    if (std::string(text).find(part) == std::string::npos) {
+      report += std::string(kernel.name) + ": \"" + text + "\" lacks \"" + part + "\"\n";
+    }
+  }
+  return report;
+}
+
+std::string fail_kernel(const mxgemm_kernel& kernel, void* memory) {
+  char text[512] = "";
+  const mxgemm_message message = {text, sizeof(text)};
+  const std::string name = kernel.name;
+  mxgemm_gemm_desc desc;
+  if (!accepted_problem(kernel, message, &desc)) {
+    return name + " accepts none of the test's problems\n";
+  }
+  std::string report;
+  mxgemm_recorder_fail("cudaFuncSetAttribute");
+  const int32_t attribute = kernel.prepare(&desc, message);
+  if (attribute != MXGEMM_OK) {  // kernels of little shared memory set none
+    report += expect_failure(kernel, attribute, MXGEMM_CUDA_ERROR, text,
+                             {name, "cudaFuncSetAttribute for ", " bytes of shared memory",
+                              "cudaErrorInvalidResourceHandle"});
+    mxgemm_recorder_fail("");
+    mxgemm_recorder_limit_shared_memory(1024);
+    report += expect_failure(kernel, kernel.prepare(&desc, message), MXGEMM_UNSUPPORTED, text,
+                             {name, "a CTA needs ", "the device has 1024"});
+    mxgemm_recorder_limit_shared_memory(0);
+  }
+  for (const char* call : {"cudaFuncGetAttributes", "cudaGetDevice"}) {
+    mxgemm_recorder_fail(call);
+    report += expect_failure(kernel, kernel.prepare(&desc, message), MXGEMM_CUDA_ERROR, text,
+                             {name, "cudaErrorInvalidResourceHandle"});
+  }
+  mxgemm_recorder_fail("launch");
+  report += expect_failure(kernel, run_problem(kernel, desc, memory, message), MXGEMM_CUDA_ERROR,
+                           text, {name, "launch", "cudaErrorInvalidResourceHandle"});
+  mxgemm_recorder_fail("");
+  return report + (run_problem(kernel, desc, memory, message) == MXGEMM_OK
+                       ? ""
+                       : name + " fails after a failure: " + text + "\n");
+}
+
+TEST(Libraries, FailuresNameKernelCallAndError) {
+  for (const std::string& file : g_libraries) {
+    EXPECT_EQ(in_child([&] {
+                std::string report;
+                void* library = load(file, RTLD_LOCAL, &report);
+                const auto plugin =
+                    reinterpret_cast<mxgemm_plugin_function>(dlsym(library, MXGEMM_PLUGIN_SYMBOL));
+                void* memory = aligned_alloc(4096, 1 << 20);
+                for (int32_t i = 0; i < plugin()->num_kernels; ++i) {
+                  report += fail_kernel(*plugin()->kernels[i], memory);
+                }
+                free(memory);
+                return report;
+              }),
+              "")
+        << file;
   }
 }
 
