@@ -15,6 +15,7 @@ void register_arithmetic(OpcodeTable& table) {
   register_cvt(table);
   register_matrix_fragment(table);
   register_mma_sync(table);
+  register_wgmma(table);
 }
 
 }  // namespace emu

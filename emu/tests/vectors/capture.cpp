@@ -4,11 +4,10 @@
 //   emu_capture <output folder> <vector files...>
 //
 // Prints for each form how many answers differ from the expected ones. Of each form at most
-// kKeptWarps whole warps are written, first those with differences; a note on the GPU, the driver
+// kKeptCtas whole CTAs are written, first those with differences; a note on the GPU, the driver
 // and the date goes on top.
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -22,9 +21,9 @@
 namespace emu::test {
 namespace {
 
-constexpr size_t kWarp = 32;
-// Two warps of a scalar form hold its corners and chance inputs; all files stay below a mebibyte.
-constexpr size_t kKeptWarps = 2;
+// Of a form whose answers were foreseen one CTA is kept, since CI runs all of its cases anyway; of
+// the others so many.
+constexpr size_t kKeptCtas = 3;
 
 void check(cudaError_t result, const std::string& what) {
   if (result != cudaSuccess) {
@@ -65,8 +64,8 @@ std::vector<uint64_t> run(const Form& form, const std::string& target) {
   const Slots outs(std::vector<uint64_t>(form.cases.size() * form.outputs.size(), 0));
   void* addresses[] = {ins.data(), outs.data()};
   void* arguments[] = {&addresses[0], &addresses[1]};
-  const auto warps = static_cast<unsigned>(form.cases.size() / kWarp);
-  check(cudaLaunchKernel(kernel, dim3(warps), dim3(kWarp), arguments, 0, nullptr),
+  const auto ctas = static_cast<unsigned>(form.cases.size() / form.threads());
+  check(cudaLaunchKernel(kernel, dim3(ctas), dim3(form.threads()), arguments, 0, nullptr),
         "cudaLaunchKernel of " + form.name);
   check(cudaDeviceSynchronize(), "running " + form.name);
   std::vector<uint64_t> answers = outs.read();
@@ -78,34 +77,35 @@ std::vector<uint64_t> run(const Form& form, const std::string& target) {
 size_t take_answers(Form& form, const std::vector<uint64_t>& answers, std::vector<bool>& differs) {
   size_t count = 0;
   const size_t width = form.outputs.size();
-  differs.assign(form.cases.size() / kWarp, false);
+  differs.assign(form.cases.size() / form.threads(), false);
   for (size_t i = 0; i < form.cases.size(); ++i) {
     const std::vector<uint64_t> got(answers.begin() + static_cast<std::ptrdiff_t>(i * width),
                                     answers.begin() + static_cast<std::ptrdiff_t>((i + 1) * width));
     if (!form.cases[i].outputs.empty() && form.cases[i].outputs != got) {
       ++count;
-      differs[i / kWarp] = true;
+      differs[i / form.threads()] = true;
     }
     form.cases[i].outputs = got;
   }
   return count;
 }
 
-void keep_some_warps(Form& form, const std::vector<bool>& differs) {
-  std::vector<size_t> order(differs.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    order[i] = i;
+void keep_some_ctas(Form& form, const std::vector<bool>& differs) {
+  std::vector<size_t> kept;
+  for (size_t cta = 0; cta < differs.size() && kept.size() < kKeptCtas; ++cta) {
+    if (differs[cta]) {
+      kept.push_back(cta);
+    }
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return differs[a] && !differs[b]; });
-  order.resize(std::min(order.size(), kKeptWarps));
-  std::sort(order.begin(), order.end());
-  std::vector<FormCase> kept;
-  for (const size_t warp : order) {
-    const auto begin = form.cases.begin() + static_cast<std::ptrdiff_t>(warp * kWarp);
-    kept.insert(kept.end(), begin, begin + kWarp);
+  if (kept.empty()) {
+    kept.push_back(differs.size() / 2);
   }
-  form.cases = kept;
+  std::vector<FormCase> cases;
+  for (const size_t cta : kept) {
+    const auto begin = form.cases.begin() + static_cast<std::ptrdiff_t>(cta * form.threads());
+    cases.insert(cases.end(), begin, begin + form.threads());
+  }
+  form.cases = cases;
 }
 
 struct Gpu {
@@ -148,7 +148,7 @@ void capture(const Gpu& gpu, const std::filesystem::path& folder, const std::str
       std::printf("%s: %zu of %zu answers differ from the expected ones\n", form.name.c_str(),
                   count, cases);
     }
-    keep_some_warps(form, differs);
+    keep_some_ctas(form, differs);
     taken.push_back(std::move(form));
   }
   const std::string name = std::filesystem::path(path).filename();

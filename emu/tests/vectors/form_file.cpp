@@ -59,7 +59,7 @@ std::string kernel_of(const Form& form, size_t index) {
       << ".reg .b64 %ins, %outs, %slot, %step;\n.reg .b32 %index, %lane;\n"
       << "ld.param.u64 %ins, [ins];\nld.param.u64 %outs, [outs];\n"
       << "mov.u32 %index, %ctaid.x;\nmov.u32 %lane, %tid.x;\n"
-      << "mad.lo.u32 %index, %index, 32, %lane;\n"
+      << "mad.lo.u32 %index, %index, " << form.threads() << ", %lane;\n"
       << "mul.wide.u32 %step, %index, " << 8 * form.inputs.size() << ";\n"
       << "add.u64 %ins, %ins, %step;\n"
       << "mul.wide.u32 %step, %index, " << 8 * form.outputs.size() << ";\n"
@@ -108,11 +108,14 @@ std::vector<Form> read_forms(const std::string& path) {
       continue;
     }
     if (key == "form") {
-      forms.push_back({rest, 80, "", {}, {}, {}});
+      forms.emplace_back();
+      forms.back().name = rest;
     } else if (forms.empty()) {
       throw std::runtime_error(path + ":" + std::to_string(number) + ": no form yet");
     } else if (key == "target") {
       forms.back().target = static_cast<unsigned>(std::stoul(rest));
+    } else if (key == "warps") {
+      forms.back().warps = static_cast<unsigned>(std::stoul(rest));
     } else if (key == "code") {
       forms.back().code += rest + "\n";
     } else if (key == "in") {
@@ -145,6 +148,9 @@ void write_forms(const std::string& path, const std::string& comment,
   };
   for (const Form& form : forms) {
     out << "form " << form.name << "\ntarget " << form.target << "\n";
+    if (form.warps != 1) {
+      out << "warps " << form.warps << "\n";
+    }
     std::istringstream code(form.code);
     for (std::string line; std::getline(code, line);) {
       out << "code " << line << "\n";

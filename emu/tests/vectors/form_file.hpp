@@ -14,14 +14,17 @@ struct FormCase {
   std::vector<uint64_t> outputs;  // empty: not known
 };
 
-// Cases come in whole warps: case i is what lane i % 32 of CTA i / 32 computes.
+// Cases come in whole CTAs: with one warp, case i is what lane i % 32 of CTA i / 32 computes.
 struct Form {
   std::string name;
   unsigned target = 80;
+  unsigned warps = 1;                // of a CTA
   std::string code;                  // with $s0, $s1... and $d0, $d1...
   std::vector<std::string> inputs;   // b16, b32, b64, pred
   std::vector<std::string> outputs;  // the same
   std::vector<FormCase> cases;
+
+  unsigned threads() const { return 32 * warps; }
 };
 
 // Throws std::runtime_error with file and line for what it does not understand.

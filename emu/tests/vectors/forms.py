@@ -13,13 +13,16 @@ class Writer:
         self.random = random.Random(seed)
         self.names = set()
 
-    def form(self, name, code, outs, ins, cases, target=80):
-        """`cases`: (inputs, outputs) or (inputs, None); they are filled up to whole warps."""
+    def form(self, name, code, outs, ins, cases, target=80, warps=1):
+        """`cases`: (inputs, outputs) or (inputs, None); they are filled up to whole CTAs of
+        `warps` warps."""
         assert name not in self.names, name
         self.names.add(name)
         cases = list(cases)
-        cases += (cases * 32)[: -len(cases) % 32]
+        cases += (cases * 32)[: -len(cases) % (32 * warps)]
         self.stream.write(f"form {name}\ntarget {target}\n")
+        if warps != 1:
+            self.stream.write(f"warps {warps}\n")
         for line in code.strip().splitlines():
             self.stream.write(f"code {line.strip()}\n")
         self.stream.write(f"in {' '.join(ins)}\nout {' '.join(outs)}\n")

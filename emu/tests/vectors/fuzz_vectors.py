@@ -10,7 +10,7 @@ import sys
 from forms import Writer
 
 WORDS, WIDES, FLAGS = 6, 3, 3
-PROGRAMS, LENGTH = 48, 40
+PROGRAMS, LENGTH = 40, 40
 
 # d: destination, a b c: sources; words unless the letter is doubled (64 bits); p q: predicates.
 TEMPLATES = [

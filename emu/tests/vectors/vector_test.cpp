@@ -39,14 +39,15 @@ uint32_t capability_of(const std::string& path) {
   return name.rfind("sm_", 0) == 0 ? static_cast<uint32_t>(std::stoul(name.substr(3))) : kNewest;
 }
 
-void check_form(KernelRunner& run, const Form& form, size_t index, uint32_t capability) {
+void check_once(KernelRunner& run, const Form& form, size_t index, uint32_t capability) {
   const size_t width = form.outputs.size();
   const uint64_t ins = run.buffer(input_slots(form));
   const uint64_t outs = run.buffer(std::vector<uint64_t>(form.cases.size() * width, 0xDEAD));
-  const auto warps = static_cast<uint32_t>(form.cases.size() / kLanes);
-  ASSERT_GT(warps, 0u) << form.name;
+  const auto ctas = static_cast<uint32_t>(form.cases.size() / form.threads());
+  ASSERT_GT(ctas, 0u) << form.name;
   const std::string kernel = "form" + std::to_string(index);
-  LaunchRequest request = run.request({ins, outs}, {warps, 1, 1}, {kLanes, 1, 1}, kernel.c_str());
+  LaunchRequest request =
+      run.request({ins, outs}, {ctas, 1, 1}, {form.threads(), 1, 1}, kernel.c_str());
   request.device.capability = capability;
   const LaunchResult result = launch(request, run.options);
   ASSERT_TRUE(result.ok()) << form.name << "\n" << result.fault.report;
@@ -63,6 +64,19 @@ void check_form(KernelRunner& run, const Form& form, size_t index, uint32_t capa
   }
   run.memory.release(ins);
   run.memory.release(outs);
+}
+
+// Warps that work together meet every schedule.
+void check_form(KernelRunner& run, const Form& form, size_t index, uint32_t capability) {
+  if (form.warps == 1) {
+    check_once(run, form, index, capability);
+    return;
+  }
+  for_portfolio([&](const Options& options) {
+    run.options = options;
+    check_once(run, form, index, capability);
+  });
+  run.options = {};
 }
 
 class VectorFile : public testing::Test {
