@@ -19,7 +19,7 @@ constexpr uint64_t kSmallestRange = uint64_t{1} << 34;
 // Between two allocations, and so on either side of each: addresses in it belong to nothing.
 constexpr uint64_t kGuardBytes = 1024;
 // Freed memory keeps its poison until this much is freed; the oldest pages are then given back.
-constexpr uint64_t kQuarantineBytes = uint64_t{256} << 20;
+constexpr uint64_t kQuarantineBytes = uint64_t{64} << 20;
 // Freed allocations that are remembered by name.
 constexpr size_t kRememberedFreed = 4096;
 
@@ -137,10 +137,12 @@ uint64_t GlobalMemory::allocate(uint64_t bytes, int device, MemoryKind kind, std
   const uint64_t arena = reinterpret_cast<uint64_t>(arena_) + (host ? half : 0);
   const uint64_t base = arena + offset;
   const uint64_t last_page_end = round_up(base + bytes, page_bytes());
-  // Pages of the range are opened up to the last one in use; from there on they never were.
-  protect(arena + (host ? offset : used / page_bytes() * page_bytes()), last_page_end,
-          PROT_READ | PROT_WRITE);
+  const uint64_t first_page = base / page_bytes() * page_bytes();
+  protect(first_page, last_page_end, PROT_READ | PROT_WRITE);
   std::memset(pointer(base), kFreshByte, bytes);
+  if (!host && is_closed()) {
+    protect(first_page, last_page_end, PROT_NONE);
+  }
   used = offset + bytes;
   Allocation fresh{base, bytes, host ? -1 : device, kind, false, next_number_++, std::move(label)};
   list_.insert(std::upper_bound(list_.begin(), list_.end(), base,
@@ -149,7 +151,7 @@ uint64_t GlobalMemory::allocate(uint64_t bytes, int device, MemoryKind kind, std
                                 }),
                std::move(fresh));
   snapshot_.reset();
-  apply_protection();
+  live_pages_.clear();
   return base;
 }
 
@@ -186,37 +188,65 @@ bool GlobalMemory::release(uint64_t base) {
     return false;
   }
   retire(allocation);
-  apply_protection();
   return true;
 }
 
 void GlobalMemory::retire(Allocation* allocation) {
-  const uint64_t begin = allocation->base;
-  const uint64_t end = allocation->end();
   allocation->freed = true;
   snapshot_.reset();
+  live_pages_.clear();
   if (is_host_kind(allocation->kind)) {
-    const uint64_t last_page_end = round_up(end, page_bytes());
-    madvise(pointer(begin), last_page_end - begin, MADV_DONTNEED);
-    protect(begin, last_page_end, PROT_NONE);  // host code that goes on using it faults
+    // Host code that goes on using it faults.
+    give_back(allocation->base, round_up(allocation->end(), page_bytes()));
+  } else if (protect_) {
+    retire_protected(*allocation);
   } else {
-    const uint64_t first_page = begin / page_bytes() * page_bytes();
-    protect(first_page, round_up(end, page_bytes()), PROT_READ | PROT_WRITE);
-    std::memset(pointer(begin), kFreedByte, allocation->bytes);
+    std::memset(pointer(allocation->base), kFreedByte, allocation->bytes);
     quarantined_ += allocation->bytes;
-    freed_.push_back({begin, end});
+    freed_.push_back({allocation->base, allocation->end()});
   }
   while (quarantined_ > kQuarantineBytes && !freed_.empty()) {
     const auto [oldest, oldest_end] = freed_.front();
     freed_.pop_front();
     quarantined_ -= oldest_end - oldest;
-    const uint64_t first = round_up(oldest, page_bytes());
-    const uint64_t last = oldest_end / page_bytes() * page_bytes();
-    if (last > first) {
-      madvise(pointer(first), last - first, MADV_DONTNEED);
-    }
+    give_back(round_up(oldest, page_bytes()), oldest_end / page_bytes() * page_bytes());
   }
   forget_oldest_freed();
+}
+
+// Nobody can read its pages any more, so they need no poison; what lies in pages that live
+// allocations use, too, does.
+void GlobalMemory::retire_protected(const Allocation& allocation) {
+  const uint64_t first = allocation.base / page_bytes() * page_bytes();
+  const uint64_t last = round_up(allocation.end(), page_bytes());
+  uint64_t own_first = first;
+  uint64_t own_last = last;
+  for (const Allocation& each : list_) {
+    if (each.freed || is_host_kind(each.kind) || each.kind == MemoryKind::registered_host) {
+      continue;
+    }
+    if (each.base < allocation.base) {
+      own_first = std::max(own_first, round_up(each.end(), page_bytes()));
+    } else {
+      own_last = std::min(own_last, each.base / page_bytes() * page_bytes());
+    }
+  }
+  protect(first, last, PROT_READ | PROT_WRITE);
+  const uint64_t head_end = std::min(allocation.end(), std::max(own_first, allocation.base));
+  std::memset(pointer(allocation.base), kFreedByte, head_end - allocation.base);
+  const uint64_t tail = std::max(allocation.base, std::min(own_last, allocation.end()));
+  std::memset(pointer(tail), kFreedByte, allocation.end() - tail);
+  if (is_closed()) {
+    protect(first, last, PROT_NONE);
+  }
+  give_back(own_first, own_last);
+}
+
+void GlobalMemory::give_back(uint64_t begin, uint64_t end) {
+  if (end > begin) {
+    madvise(pointer(begin), end - begin, MADV_DONTNEED);
+    protect(begin, end, PROT_NONE);
+  }
 }
 
 void GlobalMemory::forget_oldest_freed() {
@@ -260,7 +290,6 @@ void GlobalMemory::release_device(int device) {
   for (const uint64_t base : bases) {
     retire(locate(base));
   }
-  apply_protection();
 }
 
 std::shared_ptr<const AllocationMap> GlobalMemory::snapshot() const {
@@ -298,6 +327,8 @@ uint64_t GlobalMemory::live_count(int device) const {
 void GlobalMemory::set_protection(bool on) {
   const std::lock_guard<std::mutex> lock(mutex_);
   protect_ = on;
+  const uint64_t begin = reinterpret_cast<uint64_t>(arena_);
+  protect(begin, begin + round_up(used_, page_bytes()), on ? PROT_NONE : PROT_READ | PROT_WRITE);
   apply_protection();
 }
 
@@ -315,11 +346,33 @@ void GlobalMemory::close() {
   }
 }
 
+bool GlobalMemory::is_closed() const {
+  return protect_ && open_ == 0;
+}
+
+// Only pages that live allocations use change: the range grows all the time, and what was freed
+// stays closed.
 void GlobalMemory::apply_protection() {
-  const uint64_t begin = reinterpret_cast<uint64_t>(arena_);
-  const bool closed = protect_ && open_ == 0;
-  protect(begin, begin + round_up(used_, page_bytes()),
-          closed ? PROT_NONE : PROT_READ | PROT_WRITE);
+  if (!protect_) {
+    return;
+  }
+  if (live_pages_.empty()) {
+    for (const Allocation& each : list_) {
+      if (each.freed || is_host_kind(each.kind) || each.kind == MemoryKind::registered_host) {
+        continue;
+      }
+      const uint64_t begin = each.base / page_bytes() * page_bytes();
+      const uint64_t end = round_up(each.end(), page_bytes());
+      if (!live_pages_.empty() && begin <= live_pages_.back().second) {
+        live_pages_.back().second = end;
+      } else {
+        live_pages_.push_back({begin, end});
+      }
+    }
+  }
+  for (const auto& [begin, end] : live_pages_) {
+    protect(begin, end, is_closed() ? PROT_NONE : PROT_READ | PROT_WRITE);
+  }
 }
 
 }  // namespace emu

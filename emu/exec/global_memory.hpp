@@ -103,16 +103,22 @@ class GlobalMemory {
   void apply_protection();
   Allocation* locate(uint64_t base);
   void retire(Allocation* allocation);
+  void retire_protected(const Allocation& allocation);
+  // Returns whole pages to the system; they fault from then on.
+  static void give_back(uint64_t begin, uint64_t end);
+  bool is_closed() const;
   void forget_oldest_freed();
 
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const AllocationMap> snapshot_;  // null after a change
   std::vector<Allocation> list_;                           // sorted by base
   std::deque<std::pair<uint64_t, uint64_t>> freed_;        // begin and end, oldest first
-  uint8_t* arena_ = nullptr;                               // device memory; its second half: host
-  uint64_t range_ = 0;                                     // bytes of both halves
-  uint64_t used_ = 0;       // bytes of the first half given out, guard zones included
-  uint64_t used_host_ = 0;  // the same of the second half
+  // Pages of live device memory, begin and end; empty: to be found anew.
+  std::vector<std::pair<uint64_t, uint64_t>> live_pages_;
+  uint8_t* arena_ = nullptr;  // device memory; its second half: host
+  uint64_t range_ = 0;        // bytes of both halves
+  uint64_t used_ = 0;         // bytes of the first half given out, guard zones included
+  uint64_t used_host_ = 0;    // the same of the second half
   uint64_t next_number_ = 1;
   uint64_t quarantined_ = 0;
   bool protect_ = false;
