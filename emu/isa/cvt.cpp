@@ -34,7 +34,7 @@ struct F16FromF32 {
   static uint16_t run(float value) { return num::round_to_f16(value); }
 };
 struct Bf16FromF32 {
-  static uint16_t run(float value) { return num::round_to_bf16(value); }
+  static uint16_t run(float value) { return num::float_to_bf16(value); }
 };
 struct F32FromF64 {
   static float run(double value) { return num::canonical(static_cast<float>(value)); }

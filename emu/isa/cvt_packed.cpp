@@ -86,7 +86,7 @@ template <bool kBf16>
 struct TwoHalves {
   static uint32_t run(float upper, float lower) {
     const auto half = [](float value) -> uint32_t {
-      return kBf16 ? num::round_to_bf16(value) : num::round_to_f16(value);
+      return kBf16 ? num::float_to_bf16(value) : num::round_to_f16(value);
     };
     return half(upper) << 16 | half(lower);
   }

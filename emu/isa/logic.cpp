@@ -146,18 +146,30 @@ void decode_shf(DecodeContext& d) {
 
 // --- lop3, prmt ----------------------------------------------------------------------------------
 
-struct Lop3 {
-  static uint32_t run(const Instr& i, uint32_t a, uint32_t b, uint32_t c) {
-    uint32_t result = 0;
-    for (unsigned index = 0; index < 8; ++index) {
-      if ((i.mode >> index & 1) != 0) {
-        result |=
-            ((index & 4) != 0 ? a : ~a) & ((index & 2) != 0 ? b : ~b) & ((index & 1) != 0 ? c : ~c);
-      }
-    }
-    return result;
+// Result bit = table bit 4a + 2b + c: three levels of choosing, without a branch.
+StepResult lop3(ExecContext& ctx, const Instr& i, uint32_t active) {
+  auto* d = ctx.reg<uint32_t>(i.ops[0]);
+  const auto* a = ctx.reg<uint32_t>(i.ops[1]);
+  const auto* b = ctx.reg<uint32_t>(i.ops[2]);
+  const auto* c = ctx.reg<uint32_t>(i.ops[3]);
+  uint32_t entry[8];
+  for (unsigned index = 0; index < 8; ++index) {
+    entry[index] = (i.mode >> index & 1) != 0 ? ~0u : 0;
   }
-};
+  for_lanes(active, [&](unsigned lane) {
+    const uint32_t x = a[lane];
+    const uint32_t y = b[lane];
+    const uint32_t z = c[lane];
+    // Chosen by c, then by b, then by a.
+    const auto choose = [&](unsigned base) {
+      const uint32_t low = (entry[base] & ~z) | (entry[base + 1] & z);
+      const uint32_t high = (entry[base + 2] & ~z) | (entry[base + 3] & z);
+      return (low & ~y) | (high & y);
+    };
+    d[lane] = (choose(0) & ~x) | (choose(4) & x);
+  });
+  return StepResult::next;
+}
 
 void decode_lop3(DecodeContext& d) {
   if (take_type(d) != Type::b32) {
@@ -169,9 +181,8 @@ void decode_lop3(DecodeContext& d) {
     d.reject("the look-up table is a number from 0 to 255");
   }
   d.instr.mode = static_cast<uint8_t>(lut);
-  d.set(lanes_with_fields<Lop3, uint32_t, uint32_t, uint32_t, uint32_t>,
-        {d.dst(d.operand(0), Type::b32), d.src(d.operand(1), Type::b32),
-         d.src(d.operand(2), Type::b32), d.src(d.operand(3), Type::b32)});
+  d.set(lop3, {d.dst(d.operand(0), Type::b32), d.src(d.operand(1), Type::b32),
+               d.src(d.operand(2), Type::b32), d.src(d.operand(3), Type::b32)});
 }
 
 struct Permute {

@@ -67,6 +67,56 @@ StepResult unpack(ExecContext& ctx, const Instr& i, uint32_t active) {
   return StepResult::next;
 }
 
+// The usual sizes of both: `kParts` registers of type Part make up one of type Whole.
+template <class Whole, class Part, unsigned kParts>
+StepResult pack_usual(ExecContext& ctx, const Instr& i, uint32_t active) {
+  const Part* parts[kParts];
+  for (unsigned index = 0; index < kParts; ++index) {
+    parts[index] = ctx.reg<Part>(i.ops[index + 1]);
+  }
+  Whole* d = ctx.reg<Whole>(i.ops[0]);
+  for_lanes(active, [&](unsigned lane) {
+    Whole whole = 0;
+    for (unsigned index = 0; index < kParts; ++index) {
+      whole |= static_cast<Whole>(Whole{parts[index][lane]} << 8 * sizeof(Part) * index);
+    }
+    d[lane] = whole;
+  });
+  return StepResult::next;
+}
+
+template <class Whole, class Part, unsigned kParts>
+StepResult unpack_usual(ExecContext& ctx, const Instr& i, uint32_t active) {
+  Part* parts[kParts];
+  for (unsigned index = 0; index < kParts; ++index) {
+    const Operand& part = i.ops[index + 1];
+    parts[index] = part.is_sink() ? nullptr : ctx.reg<Part>(part);
+  }
+  const Whole* s = ctx.reg<Whole>(i.ops[0]);
+  for_lanes(active, [&](unsigned lane) {
+    const Whole whole = s[lane];
+    for (unsigned index = 0; index < kParts; ++index) {
+      if (parts[index] != nullptr) {
+        parts[index][lane] = static_cast<Part>(whole >> 8 * sizeof(Part) * index);
+      }
+    }
+  });
+  return StepResult::next;
+}
+
+Handler vector_handler(unsigned bytes, unsigned parts, bool packing) {
+  if (bytes == 4 && parts == 2) {
+    return packing ? pack_usual<uint32_t, uint16_t, 2> : unpack_usual<uint32_t, uint16_t, 2>;
+  }
+  if (bytes == 8 && parts == 2) {
+    return packing ? pack_usual<uint64_t, uint32_t, 2> : unpack_usual<uint64_t, uint32_t, 2>;
+  }
+  if (bytes == 8 && parts == 4) {
+    return packing ? pack_usual<uint64_t, uint16_t, 4> : unpack_usual<uint64_t, uint16_t, 4>;
+  }
+  return packing ? pack : unpack;
+}
+
 Type bits_type(DecodeContext& d, unsigned bytes) {
   switch (bytes) {
     case 1:
@@ -91,7 +141,7 @@ void decode_vector(DecodeContext& d, Type type, bool packing) {
     d.reject("a vector of " + std::to_string(parts) + " does not make up the type");
   }
   const Type part = bits_type(d, bytes / parts);
-  d.instr.handler = packing ? pack : unpack;
+  d.instr.handler = vector_handler(bytes, parts, packing);
   d.add(packing ? d.dst(whole, type) : d.src(whole, type));
   for (const ptx::Operand& element : vector.parts) {
     d.add(packing ? d.src(element, part) : d.dst(element, part));

@@ -42,8 +42,7 @@ inline double add_to_odd(double a, double b, Rounding rounding) {
 }
 
 // a * b + c where the product of a and b is exact in double: both have at most 26 bits.
-inline double fma_to_odd(double a, double b, double c,
-                         Rounding rounding = Rounding::kNearestEven) {
+inline double fma_to_odd(double a, double b, double c, Rounding rounding = Rounding::kNearestEven) {
   return add_to_odd(a * b, c, rounding);
 }
 
@@ -106,6 +105,15 @@ inline uint16_t round_to_f16(double value, EncodeOptions options = {}) {
 }
 inline uint16_t round_to_bf16(double value, EncodeOptions options = {}) {
   return round_to_half<8, 7>(value, options);
+}
+
+// An f32 as bf16, nearest even: its upper half, rounded in place.
+inline uint16_t float_to_bf16(float value) {
+  const uint32_t bits = bits_of(value);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) {
+    return kF16Nan;
+  }
+  return static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1)) >> 16);
 }
 
 // --- f32 details --------------------------------------------------------------------------------

@@ -142,6 +142,7 @@ TEST(FloatFormat, ShortWaysAgreeWithTheLongOne) {
     const double value = double_of((random() & uint64_t{1} << 63) | exponent << 52 | fraction);
     ASSERT_EQ(round_to_f16(value), encode(kF16, value)) << value;
     ASSERT_EQ(round_to_bf16(value), encode(kBf16, value)) << value;
+    ASSERT_EQ(float_to_bf16(static_cast<float>(value)), encode(kBf16, static_cast<float>(value)));
     ASSERT_EQ(bits_of(static_cast<float>(value)), encode(kF32, value)) << value;
   }
 }
