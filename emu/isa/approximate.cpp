@@ -19,13 +19,18 @@ double noise(ExecContext& ctx) {
   return static_cast<double>(ctx.random().next() >> 11) * 0x1p-52 - 1;
 }
 
+// As f32, with an error where the settings ask for one.
+float rounded(ExecContext& ctx, double value, double bound) {
+  const bool jitter = ctx.options().approx_jitter;
+  return num::canonical(jitter ? num::jittered(value, bound, noise(ctx))
+                               : static_cast<float>(value));
+}
+
 float evaluate(ExecContext& ctx, const Instr& i, float a) {
   const auto function = static_cast<Approximate>(i.mode2);
   const bool ftz = FloatMode::unpack(i.mode).ftz;
-  float result = num::approximate(function, ftz ? num::flush(a) : a);
-  if (ctx.options().approx_jitter) {
-    result = num::jitter(result, num::approximate_bound(function), noise(ctx));
-  }
+  const float result = rounded(ctx, num::approximated(function, ftz ? num::flush(a) : a),
+                               num::approximate_bound(function));
   return ftz ? num::flush(result) : result;
 }
 
@@ -113,10 +118,7 @@ StepResult divide_f32(ExecContext& ctx, const Instr& i, uint32_t active) {
   for_lanes(active, [&](unsigned lane) {
     const float x = ftz ? num::flush(a[lane]) : a[lane];
     const float y = ftz ? num::flush(b[lane]) : b[lane];
-    float result = num::canonical(x / y);
-    if (ctx.options().approx_jitter) {
-      result = num::jitter(result, num::kDivideBound, noise(ctx));
-    }
+    const float result = rounded(ctx, static_cast<double>(x) / y, num::kDivideBound);
     d[lane] = ftz ? num::flush(result) : result;
   });
   return StepResult::next;

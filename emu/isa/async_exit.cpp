@@ -6,6 +6,7 @@
 #include "isa/async_state.hpp"
 #include "isa/cta_control.hpp"
 #include "isa/tcgen05.hpp"
+#include "isa/wgmma.hpp"
 
 namespace emu {
 namespace {
@@ -42,6 +43,10 @@ std::string describe_pipes(const CtaTensor& tensor) {
 }  // namespace
 
 std::string check_warp_exit(const Warp& warp) {
+  std::string complaint = wgmma_exit_complaint(warp);
+  if (!complaint.empty()) {
+    return complaint;
+  }
   const AsyncState* state = async_state_if_any(warp);
   if (state == nullptr) {
     return {};

@@ -3,6 +3,7 @@
 // (specification 7.21).
 #include "isa/mma_sync.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "exec/engine.hpp"
@@ -157,7 +158,11 @@ void decode_mma(DecodeContext& d) {
     d.reject(".sync.aligned is missing");
   }
   d.instr.sync = SyncClass::warp;
-  if (!d.q.take("row") || !d.q.take("col")) {
+  // Of A and of B: here the order counts.
+  const auto& parts = d.source.opcode;
+  const auto row = std::find(parts.begin(), parts.end(), "row");
+  const bool in_order = std::find(row, parts.end(), "col") != parts.end();
+  if (!d.q.take("row") || !d.q.take("col") || !in_order) {
     d.reject("the layout is .row.col");
   }
   const std::optional<std::string_view> kind = d.q.take_prefix("kind::");

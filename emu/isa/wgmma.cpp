@@ -341,6 +341,14 @@ void decode_wait_group(DecodeContext& d) {
 
 }  // namespace
 
+std::string wgmma_exit_complaint(const Warp& warp) {
+  const auto* state = static_cast<const WgmmaState*>(warp.wgmma.get());
+  if (state == nullptr || state->shadows.empty()) {
+    return {};
+  }
+  return "the warp exits with wgmma operations that no wgmma.wait_group has completed";
+}
+
 void register_wgmma(OpcodeTable& table) {
   table.add("wgmma.mma_async", decode_mma_async);
   table.add("wgmma.fence", decode_plain<fence>);

@@ -46,4 +46,7 @@ struct WgmmaInputs {
 std::string wgmma_multiply(const ExecContext& ctx, const WgmmaPlan& plan, const WgmmaInputs& inputs,
                            uint32_t* accumulators);
 
+// What is wrong with a warp that exits now, or "".
+std::string wgmma_exit_complaint(const Warp& warp);
+
 }  // namespace emu

@@ -13,7 +13,8 @@ namespace emu::num {
 
 enum class Approximate : uint8_t { kEx2, kLg2, kRcp, kRsqrt, kSqrt, kSin, kCos, kTanh };
 
-inline float approximate(Approximate function, float argument) {
+// The exact value as far as double goes; NaN where there is none.
+inline double approximated(Approximate function, float argument) {
   const double x = argument;
   double result = 0;
   switch (function) {
@@ -42,7 +43,7 @@ inline float approximate(Approximate function, float argument) {
       result = std::tanh(x);
       break;
   }
-  return std::isnan(result) ? float_of(kF32Nan) : static_cast<float>(result);
+  return result;
 }
 
 // Largest relative error that the instruction set allows; absolute for sin and cos.
@@ -70,13 +71,16 @@ inline double approximate_bound(Approximate function) {
 // div.approx and div.full: 2 ulp.
 inline constexpr double kDivideBound = 0x1p-22;
 
-// An error inside the bound: `noise` is uniform in [-1, 1]. Zero, infinity, NaN and results that
-// are exact by the instruction's definition (powers of two) stay.
-inline float jitter(float value, double bound, double noise) {
-  if (!std::isfinite(value) || (bits_of(value) & 0x007FFFFFu) == 0) {
-    return value;
+// A value as f32, moved inside the bound: `noise` is uniform in [-1, 1]; rounding takes its part of
+// the bound. Zero, infinity and powers of two stay: they are exact by the instructions' definitions
+// or easily relied on.
+inline float jittered(double value, double bound, double noise) {
+  const auto rounded = static_cast<float>(value);
+  if (!std::isfinite(rounded) || (bits_of(rounded) & 0x007FFFFFu) == 0) {
+    return rounded;
   }
-  return static_cast<float>(value * (1 + bound * noise));
+  constexpr double kRounding = 0x1p-24;
+  return static_cast<float>(value * (1 + (bound - kRounding) * noise));
 }
 
 }  // namespace emu::num
