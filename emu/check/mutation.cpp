@@ -197,25 +197,27 @@ std::string apply_mutant(std::string_view text, const Mutant& mutant) {
 
 std::string mutate_as_set(std::string text, const std::string& setting) {
   const size_t colon = setting.rfind(':');
+  const std::string chosen = colon == std::string::npos ? "" : setting.substr(colon + 1);
   size_t number = 0;
-  const char* last = setting.data() + setting.size();
-  if (colon == std::string::npos ||
-      std::from_chars(setting.data() + colon + 1, last, number).ptr != last) {
+  const char* last = chosen.data() + chosen.size();
+  const bool lists = chosen == "list";
+  if (!lists && (chosen.empty() || std::from_chars(chosen.data(), last, number).ptr != last)) {
     throw std::invalid_argument("EMU_MUTATE is '" + setting +
-                                "'; allowed: <part of a kernel's name>:<number>");
+                                "'; allowed: <part of a kernel's name>:<number>, or :list");
   }
   if (!has_kernel(text, setting.substr(0, colon))) {
     return text;
   }
   const std::vector<Mutant> mutants = list_mutants(text);
-  if (number >= mutants.size()) {
+  if (!lists && number >= mutants.size()) {
     throw std::invalid_argument("EMU_MUTATE is '" + setting + "'; the module has " +
                                 std::to_string(mutants.size()) + " mutants");
   }
-  const Mutant& mutant = mutants[number];
-  std::fprintf(stderr, "emu: mutant %zu of %zu, line %u, %s\n", number, mutants.size(), mutant.line,
-               mutant.what.c_str());
-  return apply_mutant(text, mutant);
+  for (size_t i = lists ? 0 : number; i < (lists ? mutants.size() : number + 1); ++i) {
+    std::fprintf(stderr, "emu: mutant %zu of %zu, line %u, %s\n", i, mutants.size(),
+                 mutants[i].line, mutants[i].what.c_str());
+  }
+  return lists ? text : apply_mutant(text, mutants[number]);
 }
 
 }  // namespace emu

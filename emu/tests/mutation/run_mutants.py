@@ -18,19 +18,24 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 
 TARGET = 0.90  # of the mutants that are not equivalent to the kernel
 # A mutant that spins is stopped here: several times the steps of the unchanged kernels.
 MAX_STEPS = 6_000_000
 SECONDS_PER_RUN = 120
 
-# Device, kernel (as mxgemm names it), part of the mangled name, problem: several K tiles more than pipeline stages, and
-# more output tiles than resident CTAs.
+# Device, kernel (as mxgemm names it), part of the mangled name, problems: more K tiles than pipeline stages, more output
+# tiles than resident CTAs, with and without C.
 KERNELS = [
-    ("12.0", "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128_coop", "device_kernel", "m300n256k1024:mxf4:mxf4:bf16"),
-    ("12.0", "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128_pingpong", "device_kernel", "m300n256k1024:mxf4:mxf4:bf16"),
-    ("10.0", "cuda:sm100f:gemm_mxf4_mxf4_bf16_128x128x256_1sm", "device_kernel", "m300n256k2048:mxf4:mxf4:bf16"),
-    ("10.0", "cuda:sm100f:gemm_mxf4_mxf4_bf16_256x128x256_2sm", "device_kernel", "m300n256k2048:mxf4:mxf4:bf16"),
+    ("12.0", "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128_coop", "device_kernel",
+     ["m300n256k1024:mxf4:mxf4:bf16", "m300n256k1024:mxf4:mxf4:bf16:beta=0.5"]),
+    ("12.0", "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128_pingpong", "device_kernel",
+     ["m300n256k1024:mxf4:mxf4:bf16", "m300n256k1024:mxf4:mxf4:bf16:beta=0.5"]),
+    ("10.0", "cuda:sm100f:gemm_mxf4_mxf4_bf16_128x128x256_1sm", "device_kernel",
+     ["m300n256k2048:mxf4:mxf4:bf16", "m300n256k2048:mxf4:mxf4:bf16:beta=0.5"]),
+    ("10.0", "cuda:sm100f:gemm_mxf4_mxf4_bf16_256x128x256_2sm", "device_kernel",
+     ["m300n256k2048:mxf4:mxf4:bf16", "m300n256k2048:mxf4:mxf4:bf16:beta=0.5"]),
 ]
 
 # The kinds of mistake that each schedule shows best come first, so that most mutants end after one or two runs.
@@ -41,9 +46,9 @@ PORTFOLIO = [
 ]
 
 
-def run(options, case, policy, seed, mutant):
+def run(options, case, policy, seed, mutant=None, coverage=None):
     """Exit code and output of one verification; mutant None = the kernel as it is."""
-    device, kernel, name, problem = case
+    device, kernel, name, problems = case
     environment = dict(os.environ)
     environment.update(
         EMU_DEVICES=device, EMU_SCHED=policy, EMU_SEED=str(seed), EMU_RACE="1", EMU_MAX_STEPS=str(MAX_STEPS),
@@ -51,7 +56,9 @@ def run(options, case, policy, seed, mutant):
     )
     if mutant is not None:
         environment["EMU_MUTATE"] = f"{name}:{mutant}"
-    command = [options.mxgemm, "verify", problem, "--device", "cuda:0", "--kernel", kernel, "--data", "exact"]
+    if coverage is not None:
+        environment["EMU_COVERAGE"] = coverage
+    command = [options.mxgemm, "verify", *problems, "--device", "cuda:0", "--kernel", kernel, "--data", "exact"]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS_PER_RUN)
     except subprocess.TimeoutExpired:
@@ -69,54 +76,64 @@ def survivors_of(path):
     return rules
 
 
-def try_mutant(options, case, mutant):
-    """(description, schedule that found it or None, first line of the report)."""
-    what = ""
+def try_mutant(options, case, number):
+    """The schedule that finds the mutant, or None, and the first line of its report."""
     for policy, seed in PORTFOLIO:
-        code, output = run(options, case, policy, seed, mutant)
-        told = re.search(r"^emu: mutant \d+ of \d+, (line \d+, .*)$", output, re.M)
-        what = told.group(1) if told else what
+        code, output = run(options, case, policy, seed, number)
         if code != 0:
             report = re.search(r"^emu: (?!mutant)(.*)$", output, re.M)
-            return what, f"{policy}:{seed}", report.group(1) if report else "wrong result"
-    return what, None, ""
+            return f"{policy}:{seed}", report.group(1) if report else "wrong result"
+    return None, ""
 
 
-def count_of(options, case):
-    code, output = run(options, case, "plain", 1, 1_000_000)
-    told = re.search(r"the module has (\d+) mutants", output)
-    if code == 0 or not told:
+def executed_lines(options, case):
+    """PTX lines of the kernel's module that ran in one of two schedules."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "coverage"
+        for policy, seed in PORTFOLIO[:2]:
+            code, output = run(options, case, policy, seed, coverage=str(file))
+            if code != 0:
+                sys.exit(f"{case[1]} fails without a mutation:\n{output}")
+        rows = [row.split("\t") for row in file.read_text().splitlines()]
+    return {int(row[2]) for row in rows if case[2] in row[1] and int(row[4]) > 0}
+
+
+def mutants_of(options, case):
+    """(number, line, description) of each mutant in code that runs, and how many are elsewhere."""
+    lines = executed_lines(options, case)
+    _, output = run(options, case, "plain", 1, "list")
+    told = re.findall(r"^emu: mutant (\d+) of \d+, line (\d+), (.*)$", output, re.M)
+    if not told:
         sys.exit(f"{case[1]} cannot be mutated:\n{output}")
-    return int(told.group(1))
+    mutants = sorted({(int(number), int(line), what) for number, line, what in told})
+    alive = [mutant for mutant in mutants if mutant[1] in lines]
+    return alive, len(mutants) - len(alive)
 
 
 def run_case(options, case, rules, chooser):
-    code, output = run(options, case, "plain", 1, None)
-    if code != 0:
-        sys.exit(f"{case[1]} fails without a mutation:\n{output}")
-    total = count_of(options, case)
-    chosen = sorted(chooser.sample(range(total), min(options.count, total))) if options.count else range(total)
-    found, excused, open_survivors = 0, {"equivalent": 0, "blind spot": 0}, []
+    mutants, elsewhere = mutants_of(options, case)
+    chosen = sorted(chooser.sample(mutants, min(options.count, len(mutants)))) if options.count else mutants
+    found, excused, unexplained = 0, {"equivalent": 0, "blind spot": 0}, []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        results = pool.map(lambda mutant: (mutant, *try_mutant(options, case, mutant)), chosen)
-        for mutant, what, schedule, report in results:
+        for mutant, schedule, report in pool.map(lambda m: (m, *try_mutant(options, case, m[0])), chosen):
+            what = f"{mutant[0]:4} line {mutant[1]}, {mutant[2]}"
             if schedule:
                 found += 1
                 if options.verbose:
-                    print(f"  {mutant:4} {what}: {schedule}: {report[:120]}", flush=True)
+                    print(f"  {what}: {schedule}: {report[:120]}", flush=True)
                 continue
             rule = next((rule for rule in rules if rule[0].search(f"{case[1]} {what}")), None)
             if rule:
                 excused[rule[1]] += 1
             else:
-                open_survivors.append(f"{mutant} {what}")
-            print(f"  {mutant:4} {what}: survives, {rule[1] if rule else 'UNEXPLAINED'}", flush=True)
+                unexplained.append(what)
+            print(f"  {what}: survives, {rule[1] if rule else 'UNEXPLAINED'}", flush=True)
     counted = len(chosen) - excused["equivalent"]
     rate = found / counted if counted else 1.0
-    print(f"{case[1]}: {len(chosen)} mutants, {found} found, {excused['equivalent']} equivalent, "
-          f"{excused['blind spot']} in known blind spots, {len(open_survivors)} unexplained; "
-          f"{100 * rate:.1f} % of those not equivalent", flush=True)
-    return found, counted, open_survivors
+    print(f"{case[1]}: {len(chosen)} mutants ({elsewhere} more in code that these problems do not run), {found} found, "
+          f"{excused['equivalent']} equivalent, {excused['blind spot']} in known blind spots, {len(unexplained)} "
+          f"unexplained; {100 * rate:.1f} % of those not equivalent", flush=True)
+    return found, counted, unexplained
 
 
 def main():
