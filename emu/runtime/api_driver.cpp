@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "isa/tensor_map.hpp"
+#include "runtime/driver_context.hpp"
 #include "runtime/session.hpp"
 
 using namespace emu;
@@ -87,6 +88,12 @@ struct EntryPoint {
 const EntryPoint kEntryPoints[] = {
     {"cuTensorMapEncodeTiled", reinterpret_cast<void*>(encode_tiled)},
     {"cuTensorMapReplaceAddress", reinterpret_cast<void*>(replace_address)},
+    {"cuDeviceGet", reinterpret_cast<void*>(device_get)},
+    {"cuDevicePrimaryCtxRetain", reinterpret_cast<void*>(primary_context_retain)},
+    {"cuDevicePrimaryCtxRelease", reinterpret_cast<void*>(primary_context_release)},
+    {"cuCtxPushCurrent", reinterpret_cast<void*>(context_push)},
+    {"cuCtxPopCurrent", reinterpret_cast<void*>(context_pop)},
+    {"cuCtxGetCurrent", reinterpret_cast<void*>(context_current)},
     {"cuGetErrorString", reinterpret_cast<void*>(error_text)},
     {"cuGetErrorName", reinterpret_cast<void*>(error_name)},
 };

@@ -30,9 +30,9 @@ def without_comments(text: str) -> str:
 def prototypes(text: str) -> dict[str, tuple[str, str]]:
     """Name -> (return type, parameters as written)."""
     found = {}
-    pattern = re.compile(r"extern\s+__host__\s+([\w\s*]*?)\s*CUDARTAPI\s+(\w+)\s*\(([^;]*)\)\s*;")
+    pattern = re.compile(r"extern\s+([\w\s*]*?)\s*CUDARTAPI\s+(\w+)\s*\(([^;]*)\)\s*;")
     for match in pattern.finditer(text):
-        returned = match.group(1).replace("__cudart_builtin__", "").strip()
+        returned = re.sub(r"\b__\w+__\b|\b__CUDA_DEPRECATED\b", "", match.group(1)).strip()
         found.setdefault(match.group(2), (returned, " ".join(match.group(3).split())))
     return found
 

@@ -63,6 +63,7 @@ struct Device {
 // Per host thread.
 struct ThreadState {
   int device = 0;
+  std::vector<int> pushed_over;  // devices that contexts were pushed on top of
   cudaError_t last_error = cudaSuccess;
   bool in_host_function = false;
   bool per_thread_default = false;  // called through a _ptsz or _ptds name
