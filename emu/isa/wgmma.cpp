@@ -9,6 +9,7 @@
 
 #include "exec/engine.hpp"
 #include "isa/arithmetic.hpp"
+#include "isa/async_observer.hpp"
 #include "isa/lane_ops.hpp"
 
 namespace emu {
@@ -31,13 +32,14 @@ struct Operation {
   const Instr* instr = nullptr;
   WgmmaInputs inputs;
   size_t shadow = 0;
-  Origin origin;
+  uint64_t group = 0;  // that it will be committed with
 };
 
 struct WgmmaState : Extension {
   std::vector<Operation> waiting;  // not carried out yet, oldest first
   std::vector<Shadow> shadows;
-  std::vector<uint64_t> groups;  // operations before the end of each committed group
+  std::vector<uint64_t> groups;  // operations before the end of each group not waited for
+  uint64_t first_group = 0;      // number of groups that were waited for
   uint64_t issued = 0;
 };
 
@@ -107,9 +109,11 @@ bool carry_out(ExecContext& ctx, WgmmaState& state, uint64_t before) {
     const std::string fault = wgmma_multiply(ctx, plan_of(*operation.instr), operation.inputs,
                                              state.shadows[operation.shadow].values.data());
     if (!fault.empty()) {
-      ctx.engine->fault(operation.origin, FaultKind::launch_failure, fault);
+      ctx.engine->fault(operation.inputs.origin, FaultKind::launch_failure, fault);
       return false;
     }
+    operation_releases_group(*ctx.engine, operation.inputs.observed, &state, operation.group);
+    end_operation(*ctx.engine, operation.inputs.observed);
     state.waiting.erase(state.waiting.begin());
   }
   return true;
@@ -145,7 +149,7 @@ StepResult mma_async(ExecContext& ctx, const Instr& i, uint32_t active) {
   const Operand* b = a + (plan.a_in_registers ? 4 : 1);
   Operation operation;
   operation.instr = &i;
-  operation.origin = ctx.origin(0);
+  operation.inputs.origin = ctx.origin(0);
   if (plan.a_in_registers) {
     operation.inputs.a_registers = a;
   } else if (!ctx.uniform(*a, active, "descriptor of A", &operation.inputs.a_descriptor)) {
@@ -164,6 +168,8 @@ StepResult mma_async(ExecContext& ctx, const Instr& i, uint32_t active) {
   if (shadow == nullptr) {
     return StepResult::fault;
   }
+  operation.inputs.observed = start_operation(ctx);
+  operation.group = state.first_group + state.groups.size();
   shadow->last_operation = state.issued++;
   state.waiting.push_back(operation);
   const bool at_once = !ctx.options().adversarial() || ctx.random().one_in(2);
@@ -190,10 +196,15 @@ StepResult wait_group(ExecContext& ctx, const Instr& i, uint32_t active) {
   }
   const auto last = state.groups.end() - static_cast<std::ptrdiff_t>(i.data) - 1;
   const uint64_t before = *last;
-  state.groups.erase(state.groups.begin(), last + 1);
   if (!carry_out(ctx, state, before)) {
     return StepResult::fault;
   }
+  const uint64_t end = state.first_group + static_cast<uint64_t>(last + 1 - state.groups.begin());
+  if (Observer* observer = ctx.engine->observer()) {
+    observer->group_acquire(ctx, &state, state.first_group, end);
+  }
+  state.first_group = end;
+  state.groups.erase(state.groups.begin(), last + 1);
   restore(state, before);
   return StepResult::next;
 }

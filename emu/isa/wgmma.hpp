@@ -40,6 +40,8 @@ struct WgmmaInputs {
   uint64_t b_descriptor = 0;
   const Operand* a_registers = nullptr;  // instead of a_descriptor
   bool accumulate = true;                // C counts; else D = A * B
+  Origin origin;
+  uint64_t observed = 0;  // number of the operation for the race detector
 };
 
 // `accumulators` [d_registers][32 lanes]: C on entry, D on return. The complaint, or "".

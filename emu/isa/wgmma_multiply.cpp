@@ -4,6 +4,7 @@
 
 #include "exec/engine.hpp"
 #include "isa/async_copy.hpp"
+#include "isa/async_observer.hpp"
 #include "isa/matrix_descriptor.hpp"
 #include "isa/wgmma.hpp"
 
@@ -31,8 +32,8 @@ std::string decode_descriptor(uint64_t descriptor, SharedMatrix& matrix) {
 
 using RowBytes = std::array<uint8_t, kWgmmaRowBytes>;
 
-std::string read_row(const ExecContext& ctx, const SharedMatrix& matrix, uint32_t row,
-                     RowBytes& bytes) {
+std::string read_row(const ExecContext& ctx, const WgmmaInputs& inputs, const SharedMatrix& matrix,
+                     uint32_t row, RowBytes& bytes) {
   for (uint32_t kb = 0; kb < kWgmmaRowBytes; kb += kChunk) {
     const uint32_t offset = shared_matrix_offset(matrix, row, kb);
     if (!ctx.cta->shared.inside(offset, kChunk)) {
@@ -43,6 +44,8 @@ std::string read_row(const ExecContext& ctx, const SharedMatrix& matrix, uint32_
     if (!fault.empty()) {
       return fault;
     }
+    operation_accesses(*ctx.engine, inputs.observed, inputs.origin, ctx.cta, offset, kChunk,
+                       Access::read);
     std::memcpy(bytes.data() + kb, ctx.cta->shared.data() + offset, kChunk);
   }
   return {};
@@ -82,7 +85,7 @@ std::string gather_a(const ExecContext& ctx, const WgmmaPlan& plan, const WgmmaI
   std::string fault = decode_descriptor(inputs.a_descriptor, matrix);
   for (uint32_t row = 0; fault.empty() && row < kWgmmaRows; ++row) {
     RowBytes bytes;
-    fault = read_row(ctx, matrix, ctx.warp->index % 4 * kWgmmaRows + row, bytes);
+    fault = read_row(ctx, inputs, matrix, ctx.warp->index % 4 * kWgmmaRows + row, bytes);
     for (unsigned k = 0; k < k_size; ++k) {
       codes[row * k_size + k] = code_of(bytes, plan.a.bits, k);
     }
@@ -98,7 +101,7 @@ std::string gather_b(const ExecContext& ctx, const WgmmaPlan& plan, const WgmmaI
   std::string fault = decode_descriptor(inputs.b_descriptor, matrix);
   for (uint32_t column = 0; fault.empty() && column < plan.columns; ++column) {
     RowBytes bytes;
-    fault = read_row(ctx, matrix, column, bytes);
+    fault = read_row(ctx, inputs, matrix, column, bytes);
     uint32_t* to = codes.data() + column / num::kLaneColumns * num::kLaneColumns * k_size;
     for (unsigned k = 0; k < k_size; ++k) {
       to[k * num::kLaneColumns + column % num::kLaneColumns] = code_of(bytes, plan.b.bits, k);
