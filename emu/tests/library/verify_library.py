@@ -61,7 +61,9 @@ class Device:
         code, out, err = self.run(["info", "--json"])
         if code != 0:
             sys.exit(f"verify_library: mxgemm info failed:\n{err}")
-        found = [k for k in json.loads(out)["kernels"] if k["kernel"].startswith(f"cuda:{library}:")]
+        found = [
+            k for k in json.loads(out)["kernels"] if k["kernel"].startswith(f"cuda:{library}:")
+        ]
         if not found or not all(k["available"] for k in found):
             sys.exit(f"verify_library: {library} offers no kernels on this device:\n{out}{err}")
         return [plan.Kernel(k["kernel"], k["a"], k["b"], k["d"]) for k in found]
@@ -103,7 +105,9 @@ def find_accepted_values(device: Device, kernels: list[plan.Kernel]) -> None:
         find_base(device, kernel)
         for factor, values in kernel.candidates().items():
             kernel.accepted[factor] = [
-                value for value in values if device.accepts(kernel, {**kernel.plain(), factor: value})
+                value
+                for value in values
+                if device.accepts(kernel, {**kernel.plain(), factor: value})
             ]
             if not kernel.accepted[factor]:
                 sys.exit(f"verify_library: {kernel.name} accepts no value of {factor}")
@@ -140,7 +144,10 @@ def jobs_of(rows, portfolio: str | None):
     for kernel, row in rows:
         by_kernel.setdefault(kernel, []).append(row)
     if portfolio is None:
-        return [(kernel, its, {"EMU_SCHED": "plain"}, "exact,normal") for kernel, its in by_kernel.items()]
+        return [
+            (kernel, its, {"EMU_SCHED": "plain"}, "exact,normal")
+            for kernel, its in by_kernel.items()
+        ]
     jobs = []
     for kernel, its in by_kernel.items():
         for policy, seeds in PORTFOLIO:
@@ -163,7 +170,9 @@ def small_rows(device: Device, kernels: list[plan.Kernel]):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("mxgemm")
     parser.add_argument("runtime")
     parser.add_argument("library")
