@@ -166,7 +166,7 @@ void ExecContext::note_shared_access(unsigned lane, Cta& owner, uint32_t offset,
       granule.unfenced_write = mark;
     }
     if (reads(access)) {
-      granule.unfenced_read = mark;
+      granule.unfenced_read |= 1u << warp->index;
     }
   }
   if (writes(access)) {

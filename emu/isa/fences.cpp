@@ -36,9 +36,7 @@ void publish_writes(SharedMemory& shared, uint16_t writer) {
     if (granule.unfenced_write == writer) {
       granule.unfenced_write = 0;
     }
-    if (granule.unfenced_read == writer) {
-      granule.unfenced_read = 0;
-    }
+    granule.unfenced_read &= ~(1u << (writer - 1));
   }
 }
 

@@ -60,10 +60,11 @@ void deliver(Engine& engine, const Origin& origin, uint64_t operation, const Loa
   std::memcpy(bytes, &bits, sizeof(bytes));
   // The only reverse hazard that is checked: kernels do not fence reads of what tensor copies write
   // again.
-  if (const uint16_t reader = target.cta->shared.granule(target.offset).unfenced_read) {
+  if (const uint32_t readers = target.cta->shared.granule(target.offset).unfenced_read) {
     engine.fault(origin, FaultKind::launch_failure,
                  "a launch-control response overwrites one that warp " +
-                     std::to_string(reader - 1) + " read with no fence.proxy.async since");
+                     std::to_string(__builtin_ctz(readers)) +
+                     " read with no fence.proxy.async since");
     return;
   }
   const std::string fault = async_write(*target.cta, target.offset, bytes, kResponseBytes);

@@ -26,16 +26,20 @@ MAX_STEPS = 6_000_000
 SECONDS_PER_RUN = 120
 
 # Device, kernel (as mxgemm names it), part of the mangled name, problems: more K tiles than pipeline stages, more output
-# tiles than resident CTAs, with and without C.
+# tiles than resident CTAs, with and without C; and one K tile, so that the producer runs several output tiles ahead.
 KERNELS = [
     ("12.0", "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128_coop", "device_kernel",
-     ["m300n256k1024:mxf4:mxf4:bf16", "m300n256k1024:mxf4:mxf4:bf16:beta=0.5"]),
+     ["m300n256k1024:mxf4:mxf4:bf16", "m300n256k1024:mxf4:mxf4:bf16:beta=0.5",
+      "m1000n256k128:mxf4:mxf4:bf16"]),
     ("12.0", "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128_pingpong", "device_kernel",
-     ["m300n256k1024:mxf4:mxf4:bf16", "m300n256k1024:mxf4:mxf4:bf16:beta=0.5"]),
+     ["m300n256k1024:mxf4:mxf4:bf16", "m300n256k1024:mxf4:mxf4:bf16:beta=0.5",
+      "m1000n256k128:mxf4:mxf4:bf16"]),
     ("10.0", "cuda:sm100f:gemm_mxf4_mxf4_bf16_128x128x256_1sm", "device_kernel",
-     ["m300n256k2048:mxf4:mxf4:bf16", "m300n256k2048:mxf4:mxf4:bf16:beta=0.5"]),
+     ["m300n256k2048:mxf4:mxf4:bf16", "m300n256k2048:mxf4:mxf4:bf16:beta=0.5",
+      "m1000n256k256:mxf4:mxf4:bf16"]),
     ("10.0", "cuda:sm100f:gemm_mxf4_mxf4_bf16_256x128x256_2sm", "device_kernel",
-     ["m300n256k2048:mxf4:mxf4:bf16", "m300n256k2048:mxf4:mxf4:bf16:beta=0.5"]),
+     ["m300n256k2048:mxf4:mxf4:bf16", "m300n256k2048:mxf4:mxf4:bf16:beta=0.5",
+      "m1000n256k256:mxf4:mxf4:bf16"]),
 ]
 
 # The kinds of mistake that each schedule shows best come first, so that most mutants end after one or two runs.
@@ -113,6 +117,8 @@ def mutants_of(options, case):
 def run_case(options, case, rules, chooser):
     mutants, elsewhere = mutants_of(options, case)
     chosen = sorted(chooser.sample(mutants, min(options.count, len(mutants)))) if options.count else mutants
+    if options.numbers:
+        chosen = [mutant for mutant in mutants if mutant[0] in options.numbers]
     found, excused, unexplained = 0, {"equivalent": 0, "blind spot": 0}, []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for mutant, schedule, report in pool.map(lambda m: (m, *try_mutant(options, case, m[0])), chosen):
@@ -143,6 +149,7 @@ def main():
     parser.add_argument("--kernel", default="", help="only kernels whose name contains this")
     parser.add_argument("--count", type=int, default=0, help="so many mutants of each kernel, chosen by --seed; 0 = all")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--numbers", type=int, nargs="*", help="only these mutants")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
