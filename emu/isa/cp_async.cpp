@@ -81,7 +81,8 @@ bool copies_left(const AsyncState& state, const AsyncState::Arrival& arrival) {
 void schedule_arrival(Engine& engine, const AsyncState::Arrival& arrival) {
   engine.events().schedule(engine.now(), [&engine, arrival] {
     --arrival.cta->pending_async;
-    signal_arrive(engine, arrival.origin, arrival.operation, {arrival.cta, arrival.offset});
+    signal_arrive(engine, arrival.origin, arrival.operation, {arrival.cta, arrival.offset},
+                  /*asynchronous_proxy=*/false);
     end_operation(engine, arrival.operation);
   });
 }

@@ -38,8 +38,9 @@ std::string mbarrier_fault_text(const char* what, const MbarrierRef& ref);
 // `operation`: of the race detector.
 bool signal_complete_tx(Engine& engine, const Origin& origin, uint64_t operation,
                         const MbarrierRef& ref, uint32_t bytes);
-bool signal_arrive(Engine& engine, const Origin& origin, uint64_t operation,
-                   const MbarrierRef& ref);
+// cp.async copies by the generic proxy, which needs no fence after the mbarrier's init.
+bool signal_arrive(Engine& engine, const Origin& origin, uint64_t operation, const MbarrierRef& ref,
+                   bool asynchronous_proxy = true);
 
 void register_mbarrier(OpcodeTable& table);
 

@@ -14,8 +14,16 @@ std::string state_text(const MbarrierState& s) {
          ", expected " + std::to_string(s.expected) + ", tx " + std::to_string(s.tx);
 }
 
+struct Change {
+  const char* what;
+  MbarrierFault (*apply)(MbarrierState&, uint32_t);
+  uint32_t amount;
+  bool asynchronous_proxy = true;
+};
+
 bool signal(Engine& engine, const Origin& origin, uint64_t operation, const MbarrierRef& ref,
-            const char* what, MbarrierFault (*change)(MbarrierState&, uint32_t), uint32_t amount) {
+            const Change& change) {
+  const char* what = change.what;
   if (ref.cta->exited) {
     engine.fault(origin, FaultKind::launch_failure,
                  std::string(what) + " on an mbarrier of a CTA that has exited");
@@ -27,7 +35,8 @@ bool signal(Engine& engine, const Origin& origin, uint64_t operation, const Mbar
                      std::to_string(ref.offset) + " of CTA rank " + std::to_string(ref.cta->rank));
     return false;
   }
-  if (const uint8_t warp = ref.cta->shared.granule(ref.offset).unfenced_init) {
+  const uint8_t warp = ref.cta->shared.granule(ref.offset).unfenced_init;
+  if (change.asynchronous_proxy && warp != 0) {
     engine.fault(origin, FaultKind::launch_failure,
                  std::string(what) +
                      " by an asynchronous operation on an mbarrier whose init by warp " +
@@ -38,7 +47,7 @@ bool signal(Engine& engine, const Origin& origin, uint64_t operation, const Mbar
   }
   const MbarrierState before = load_mbarrier(ref);
   MbarrierState after = before;
-  if (const MbarrierFault fault = change(after, amount)) {
+  if (const MbarrierFault fault = change.apply(after, change.amount)) {
     engine.fault(origin, FaultKind::launch_failure, mbarrier_fault_text(fault, ref));
     return false;
   }
@@ -103,14 +112,15 @@ void store_mbarrier(const MbarrierRef& ref, const MbarrierState& state) {
 
 bool signal_complete_tx(Engine& engine, const Origin& origin, uint64_t operation,
                         const MbarrierRef& ref, uint32_t bytes) {
-  return signal(engine, origin, operation, ref, "complete_tx", mbarrier_complete_tx, bytes);
+  return signal(engine, origin, operation, ref, {"complete_tx", mbarrier_complete_tx, bytes});
 }
 
-bool signal_arrive(Engine& engine, const Origin& origin, uint64_t operation,
-                   const MbarrierRef& ref) {
-  return signal(
-      engine, origin, operation, ref, "arrive",
-      [](MbarrierState& state, uint32_t count) { return mbarrier_arrive(state, count); }, 1);
+bool signal_arrive(Engine& engine, const Origin& origin, uint64_t operation, const MbarrierRef& ref,
+                   bool asynchronous_proxy) {
+  const auto arrive = [](MbarrierState& state, uint32_t count) {
+    return mbarrier_arrive(state, count);
+  };
+  return signal(engine, origin, operation, ref, {"arrive", arrive, 1, asynchronous_proxy});
 }
 
 std::string describe_mbarrier(const Cta& cta, uint32_t offset) {
