@@ -30,7 +30,7 @@ StepResult set_registers(ExecContext& ctx, const Instr& i, uint32_t) {
 
 StepResult launch_dependents(ExecContext& ctx, const Instr&, uint32_t) {
   ctx.engine->launch_dependents(*ctx.cta);
-  return StepResult::next;
+  return StepResult::yielded;  // the dependent grid gets its chance to be early
 }
 
 StepResult wait_previous(ExecContext& ctx, const Instr&, uint32_t) {
