@@ -106,6 +106,43 @@ struct Remainder {
   }
 };
 
+// Unspecified by the instruction set, so worth a warning.
+template <template <class> class Op, class T>
+StepResult division(ExecContext& ctx, const Instr& i, uint32_t active) {
+  T* d = ctx.reg<T>(i.ops[0]);
+  const T* a = ctx.reg<T>(i.ops[1]);
+  const T* b = ctx.reg<T>(i.ops[2]);
+  bool by_zero = false;
+  for_lanes(active, [&](unsigned lane) {
+    by_zero = by_zero || b[lane] == 0;
+    d[lane] = Op<T>::run(a[lane], b[lane]);
+  });
+  if (by_zero) {
+    ctx.warn("integer division by zero");
+  }
+  return StepResult::next;
+}
+
+template <template <class> class Op>
+Handler division_handler(Type type) {
+  switch (type) {
+    case Type::s16:
+      return division<Op, int16_t>;
+    case Type::u16:
+      return division<Op, uint16_t>;
+    case Type::s32:
+      return division<Op, int32_t>;
+    case Type::u32:
+      return division<Op, uint32_t>;
+    case Type::s64:
+      return division<Op, int64_t>;
+    case Type::u64:
+      return division<Op, uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
 template <bool kSubtract>
 struct Saturating {
   static int32_t run(int32_t a, int32_t b) {
@@ -251,12 +288,12 @@ void decode_div(DecodeContext& d) {
     }
     return;
   }
-  set_lanes(d, is_bits(type) ? nullptr : integer_handler<Divide, 2>(type), type, {type, type});
+  set_lanes(d, division_handler<Divide>(type), type, {type, type});
 }
 
 void decode_rem(DecodeContext& d) {
   const Type type = take_type(d);
-  set_lanes(d, is_bits(type) ? nullptr : integer_handler<Remainder, 2>(type), type, {type, type});
+  set_lanes(d, division_handler<Remainder>(type), type, {type, type});
 }
 
 template <template <class> class Op, FloatOp kFloat>
@@ -286,58 +323,6 @@ void decode_sad(DecodeContext& d) {
   const Type type = take_type(d);
   set_lanes(d, is_bits(type) ? nullptr : integer_handler<SumOfDifference, 3>(type), type,
             {type, type, type});
-}
-
-// --- dp4a, dp2a
-// -----------------------------------------------------------------------------------
-
-enum DotFlag : uint8_t { kSignedA = 1, kSignedB = 2, kHigh = 4 };
-
-struct Dot4 {
-  static uint32_t run(const Instr& i, uint32_t a, uint32_t b, uint32_t c) {
-    for (int shift = 0; shift < 32; shift += 8) {
-      const int x = (i.mode & kSignedA) != 0 ? static_cast<int8_t>(a >> shift)
-                                             : static_cast<uint8_t>(a >> shift);
-      const int y = (i.mode & kSignedB) != 0 ? static_cast<int8_t>(b >> shift)
-                                             : static_cast<uint8_t>(b >> shift);
-      c += static_cast<uint32_t>(x * y);
-    }
-    return c;
-  }
-};
-struct Dot2 {
-  static uint32_t run(const Instr& i, uint32_t a, uint32_t b, uint32_t c) {
-    const uint32_t bytes = (i.mode & kHigh) != 0 ? b >> 16 : b;
-    for (int half = 0; half < 2; ++half) {
-      const int64_t x = (i.mode & kSignedA) != 0 ? static_cast<int16_t>(a >> 16 * half)
-                                                 : static_cast<uint16_t>(a >> 16 * half);
-      const int64_t y = (i.mode & kSignedB) != 0 ? static_cast<int8_t>(bytes >> 8 * half)
-                                                 : static_cast<uint8_t>(bytes >> 8 * half);
-      c += static_cast<uint32_t>(x * y);
-    }
-    return c;
-  }
-};
-
-template <class Op>
-void decode_dot(DecodeContext& d) {
-  if (std::is_same_v<Op, Dot2>) {
-    const std::optional<size_t> half = d.q.take_one_of({"lo", "hi"});
-    if (!half) {
-      d.reject(".lo or .hi is missing");
-    }
-    d.instr.mode = *half == 1 ? kHigh : 0;
-  }
-  const Type a = take_type(d);
-  const Type b = take_type(d);
-  const auto right = [](Type type) { return type == Type::s32 || type == Type::u32; };
-  if (!right(a) || !right(b)) {
-    d.reject("types are .s32 or .u32");
-  }
-  d.instr.mode |=
-      static_cast<uint8_t>((a == Type::s32 ? kSignedA : 0) | (b == Type::s32 ? kSignedB : 0));
-  set_lanes(d, lanes_with_fields<Op, uint32_t, uint32_t, uint32_t, uint32_t>, Type::b32,
-            {Type::b32, Type::b32, Type::b32});
 }
 
 }  // namespace
@@ -371,8 +356,6 @@ void register_arith(OpcodeTable& table) {
   table.add("neg", decode_sign<Negate, FloatOp::neg>);
   table.add("abs", decode_sign<Absolute, FloatOp::abs>);
   table.add("sad", decode_sad);
-  table.add("dp4a", decode_dot<Dot4>);
-  table.add("dp2a", decode_dot<Dot2>);
 }
 
 }  // namespace emu

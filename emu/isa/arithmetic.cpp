@@ -6,6 +6,7 @@ namespace emu {
 void register_arithmetic(OpcodeTable& table) {
   register_arith(table);
   register_carry(table);
+  register_dot(table);
   register_float_arith(table);
   register_approximate(table);
   register_logic(table);

@@ -10,6 +10,7 @@ void register_arithmetic(OpcodeTable& table);  // all of those below
 
 void register_arith(OpcodeTable& table);
 void register_carry(OpcodeTable& table);
+void register_dot(OpcodeTable& table);
 void register_float_arith(OpcodeTable& table);
 void register_approximate(OpcodeTable& table);
 void register_logic(OpcodeTable& table);

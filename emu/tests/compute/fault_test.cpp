@@ -154,6 +154,48 @@ TEST(Fault, ScaleSelectorsOutOfRange) {
 // --- wgmma
 // ----------------------------------------------------------------------------------------
 
+// Specification, appendix D: C of 16777214 and one group of 0.75.
+TEST(Mma, ModelIsChosenBySetting) {
+  const std::string body = R"(
+    mov.u32 %r20, %laneid;
+    setp.eq.u32 %p0, %r20, 0;
+    selp.b32 %r4, 0x1, 0, %p0;        // A(0, 0) = 0.5
+    mov.b32 %r5, 0; mov.b32 %r6, 0; mov.b32 %r7, 0;
+    selp.b32 %r8, 0x3, 0, %p0;        // B(0, 0) = 1.5
+    mov.b32 %r9, 0;
+    mov.b32 %r10, 0x7F7F7F7F;         // scales of one
+    mov.b32 %r0, 0f4B7FFFFE; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b32 %r3, 0;
+    mma.sync.aligned.kind::mxf4.block_scale.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0
+      {%r0,%r1,%r2,%r3}, {%r4,%r5,%r6,%r7}, {%r8,%r9}, {%r0,%r1,%r2,%r3}, %r10, {0,0}, %r10, {0,0};
+    ld.param.u64 %rd0, [out];
+    @%p0 st.global.b32 [%rd0], %r0;
+)";
+  for (const MmaModel model : {MmaModel::hw, MmaModel::exact}) {
+    KernelRunner run(kernel(kRegisters + body, "sm_120a"));
+    run.options.mma = model;
+    const uint64_t out = run.buffer<uint64_t>({0});
+    const LaunchResult result = run.run({out}, {}, {32, 1, 1});
+    ASSERT_TRUE(result.ok()) << result.fault.report;
+    EXPECT_EQ(run.read<float>(out, 1)[0], model == MmaModel::hw ? 16777214.0f : 16777215.0f);
+  }
+}
+
+TEST(Arithmetic, DivisionByZeroGoesOn) {
+  KernelRunner run(kernel(kRegisters + std::string(R"(
+    mov.u32 %r1, 7; mov.u32 %r2, 0;
+    div.u32 %r3, %r1, %r2;
+    rem.s32 %r4, %r1, %r2;
+    mov.b32 %r5, 0x80000000; mov.b32 %r6, -1;
+    div.s32 %r7, %r5, %r6;
+    rem.s32 %r8, %r5, %r6;
+    ld.param.u64 %rd0, [out];
+    st.global.v4.b32 [%rd0], {%r3, %r4, %r7, %r8};)")));
+  const uint64_t out = run.buffer<uint32_t>({1, 1, 1, 1});
+  const LaunchResult result = run.run({out}, {}, {1, 1, 1});
+  ASSERT_TRUE(result.ok()) << result.fault.report;
+  EXPECT_EQ(run.read<uint32_t>(out, 4), (std::vector<uint32_t>{0xFFFFFFFF, 7, 0x80000000, 0}));
+}
+
 std::string wgmma_body(const std::string& before, const std::string& after) {
   return R"(
     .shared .align 1024 .b8 s[4096];

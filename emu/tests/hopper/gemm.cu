@@ -2,8 +2,7 @@
 // D = A * B^T in bf16 with wgmma: stands in for a GEMM library of capability 9.0, and uses what
 // such libraries use. Runs on a GPU as well:
 //
-//   nvcc -std=c++17 -arch=sm_90a -shared -Xcompiler=-fPIC -cudart shared -o libhopper_gemm.so
-//   gemm.cu
+//   nvcc -std=c++20 -gencode arch=compute_90a,code=sm_90a -o gemm_hashes gemm.cu gemm_hashes.cpp
 //
 //   A  M x K            B  N x K            one cluster: two CTAs, one above the other
 //   +------+            +------+            CTA r: rows 64 (2c + r)..., columns 64 j...
