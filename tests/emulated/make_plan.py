@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes plans for emulated_plan_runner: every GPU kernel over pairs of shapes and options.
+
+    make_plan.py PROGRAM OUT_FOLDER
+
+PROGRAM is mxgemm; its `info` names the kernels. The same kernels give the same plan. Lines:
+
+    devices EMU_DEVICES                                 the first; below they are indexes
+    run DEVICE KERNEL SCHEDULE SEED DATA PROBLEM        DATA with +c: D is C, in place
+    refuse DEVICE KERNEL PROBLEM                        the kernel must not take it
+
+Each kernel meets each value of each factor that it takes, and any two values of two factors meet
+in some run of a library, wherever one of its kernels takes both. SCHEDULE is a policy of the
+emulator, `portfolio` for all of them, or `race` for a run under the race detector.
+"""
+
+import dataclasses
+import itertools
+import json
+import pathlib
+import random
+import subprocess
+import sys
+
+M = (1, 3, 127, 128, 129, 133, 300)
+N = (8, 40, 132, 136, 528)
+K = (32, 64, 96, 160, 512, 528, 2880)
+SCALES = ("", ":pad=zero", ":scales=rowmajor")
+BIASES = ("", ":bias", ":bias=f32")
+# What lies beyond C's rows is the third part; in place C has D's rows.
+SOURCES = ("", ":beta=0", ":beta=-0.5", "in place")
+ALPHAS = ("", ":alpha=-2.5", ":alpha=dev")
+ACTIVATIONS = ("", ":act=relu", ":act=gelu", ":act=gelu_tanh", ":act=silu")
+DATA = ("exact", "normal", "wide", "edge")
+POLICIES = ("plain", "random", "late", "pct", "late+pct", "early+pct")
+
+BLOCK_16 = (
+    "nvf4",
+    "bf16",
+    "f16",
+    "f32",
+)  # formats whose products need K to be a multiple of 16 only
+FEW_ROWS = 16  # of A that the swapped kernels of sm80 take
+MIXED_ROW = 16  # elements of D and C in the 32 bytes that rows of a mixed pair are multiples of
+
+CANDIDATES = 12  # random cases among which the one with the most pairs is taken
+
+# The emulated devices that a library's kernels run on.
+DEVICES = {
+    "sm80": ("8.0", "8.6", "8.9", "9.0", "10.0", "12.0"),
+    "sm100f": ("10.0", "10.3"),
+    "sm120f": ("12.0", "12.1"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """A kernel with the formats of its operands."""
+
+    kernel: str
+    a: str
+    b: str
+
+    @property
+    def library(self) -> str:
+        return self.kernel.split(":")[1]
+
+    @property
+    def is_cutlass(self) -> bool:
+        return self.library != "sm80"
+
+    @property
+    def is_mixed(self) -> bool:
+        return self.is_cutlass and self.a != self.b
+
+    def takes(self, factor: str, value: object) -> bool:
+        if factor == "k" and value == 528:
+            return self.a in BLOCK_16 and self.b == "nvf4" and not self.is_cutlass
+        if not self.is_cutlass:
+            return not (
+                factor == "m"
+                and "swapped" in self.kernel
+                and isinstance(value, int)
+                and value > FEW_ROWS
+            )
+        if factor == "k" and self.is_mixed:
+            return isinstance(value, int) and value % 128 == 0
+        if factor == "n" and "_f32_" not in self.kernel:
+            return isinstance(value, int) and value % 8 == 0
+        return not (factor == "source" and value != "" and "pingpong" in self.kernel)
+
+
+def factors(
+    library: str, variants: list[Variant], outputs: tuple[str, ...]
+) -> dict[str, tuple[object, ...]]:
+    """Names of the factors and their values."""
+    # CUTLASS's kernels want rows and pointers aligned to 16 or 32 bytes; sm80's want nothing.
+    if library == "sm80":
+        strides = ("", ":lda=+4", ":ldb=+2", ":lda=+6:ldb=+34")
+        offset, extra_c, extra_d = ":off=4", 3, 5
+    else:
+        strides = ("", ":lda=+64", ":ldb=+128", ":lda=+192:ldb=+64")
+        offset, extra_c, extra_d = ":off=32", 16, 32
+    return {
+        "variant": tuple(variants),
+        "device": tuple(range(len(DEVICES[library]))),
+        "m": M,
+        "n": N,
+        "k": K,
+        "d": outputs,
+        "scales": SCALES,
+        "bias": BIASES,
+        "source": SOURCES,
+        "alpha": ALPHAS,
+        "act": ACTIVATIONS,
+        "stride": strides,
+        "ldc": (0, extra_c),
+        "ldd": (0, extra_d),
+        "off": ("", offset),
+        "data": DATA,
+        "policy": POLICIES,
+    }
+
+
+Case = dict[str, object]
+Pair = tuple[str, object, str, object]
+
+
+def possible(variants: list[Variant], values: dict[str, object]) -> list[Variant]:
+    return [v for v in variants if all(v.takes(f, value) for f, value in values.items())]
+
+
+def open_pairs(levels: dict[str, tuple[object, ...]], variants: list[Variant]) -> list[Pair]:
+    """Every two values of two factors that some kernel takes together."""
+    pairs = []
+    for f, g in itertools.combinations(levels, 2):
+        for v, w in itertools.product(levels[f], levels[g]):
+            if f == "variant":
+                assert isinstance(v, Variant)
+                fits = v.takes(g, w)
+            else:
+                fits = bool(possible(variants, {f: v, g: w}))
+            if fits:
+                pairs.append((f, v, g, w))
+    return pairs
+
+
+def pairs_of(case: Case) -> list[Pair]:
+    return [(f, case[f], g, case[g]) for f, g in itertools.combinations(case, 2)]
+
+
+def random_case(
+    levels: dict[str, tuple[object, ...]],
+    variants: list[Variant],
+    fixed: dict[str, object],
+    rng: random.Random,
+) -> Case:
+    fits = [fixed["variant"]] if "variant" in fixed else possible(variants, fixed)
+    variant = rng.choice(fits)
+    assert isinstance(variant, Variant)
+    case: Case = {}
+    for f, values in levels.items():
+        if f == "variant":
+            case[f] = variant
+        else:
+            case[f] = fixed[f] if f in fixed else rng.choice(taken(variant, f, values))
+    return case
+
+
+def taken(variant: Variant, factor: str, values: tuple[object, ...]) -> list[object]:
+    return [value for value in values if variant.takes(factor, value)]
+
+
+def rows_are_aligned(case: Case) -> bool:
+    """A single row has no pitch but its own length, which mixed pairs want in 32 bytes."""
+    variant = case["variant"]
+    assert isinstance(variant, Variant)
+    return not (variant.is_mixed and case["m"] == 1 and int(str(case["n"])) % MIXED_ROW != 0)
+
+
+def cover(levels: dict[str, tuple[object, ...]], variants: list[Variant]) -> list[Case]:
+    """Cases until every pair has been met: each the best of a few random ones around a pair."""
+    rng = random.Random(1)
+    cases: list[Case] = []
+    pairs = open_pairs(levels, variants)
+    uncovered = set(pairs)
+    for pair in pairs:
+        if pair not in uncovered:
+            continue
+        best: Case = {}
+        best_gain = -1
+        candidates_left = CANDIDATES
+        while best_gain < 0 or candidates_left > 0:
+            candidates_left -= 1
+            case = random_case(levels, variants, {pair[0]: pair[1], pair[2]: pair[3]}, rng)
+            gain = sum(p in uncovered for p in pairs_of(case)) if rows_are_aligned(case) else -1
+            if gain > best_gain:
+                best, best_gain = case, gain
+        uncovered.difference_update(pairs_of(best))
+        cases.append(best)
+    return cases
+
+
+def shape(case: Case) -> str:
+    variant = case["variant"]
+    assert isinstance(variant, Variant)
+    return f"m{case['m']}n{case['n']}k{case['k']}:{variant.a}:{variant.b}:{case['d']}"
+
+
+def run_line(case: Case, seed: int) -> str:
+    variant = case["variant"]
+    assert isinstance(variant, Variant)
+    in_place = case["source"] == "in place"
+    source = ":beta=1" if in_place else str(case["source"])
+    missing = -int(str(case["n"])) % MIXED_ROW if variant.is_mixed else 0
+    ldd = missing + int(str(case["ldd"]))
+    ldc = ldd if in_place else missing + int(str(case["ldc"]))
+    options = f"{case['scales']}{case['bias']}{source}{case['alpha']}{case['act']}{case['stride']}"
+    options += f":ldc=+{ldc}" if source else ""
+    options += f":ldd=+{ldd}{case['off']}"
+    data = f"{case['data']}{'+c' if in_place else ''}"
+    how = f"{case['policy']} {seed} {data}"
+    return f"run {case['device']} {variant.kernel} {how} {shape(case)}{options}"
+
+
+# Problems for all policies and for the race detector: several tiles and steps with an edge in every
+# direction, every input staged once. Small, because each runs many times.
+THOROUGH = (
+    {
+        "scales": "",
+        "bias": ":bias",
+        "source": "",
+        "alpha": "",
+        "act": ":act=gelu",
+        "data": "normal",
+        "k": 512,
+    },
+    {
+        "scales": ":scales=rowmajor",
+        "bias": "",
+        "source": ":beta=-0.5",
+        "alpha": ":alpha=dev",
+        "act": "",
+        "data": "exact",
+        "k": 160,
+    },
+)
+
+
+def thorough_cases(levels: dict[str, tuple[object, ...]], variants: list[Variant]) -> list[Case]:
+    cases = []
+    seen: set[str] = set()
+    for variant in variants:
+        # One pair of formats stands for all of a kernel that takes any.
+        if variant.kernel in seen:
+            continue
+        seen.add(variant.kernel)
+        for index, options in enumerate(THOROUGH):
+            case: Case = (
+                {f: values[0] for f, values in levels.items()}
+                | options
+                | {"variant": variant, "n": 136}
+            )
+            case["m"] = 133 if variant.takes("m", 133) else 3
+            case["k"] = options["k"] if variant.takes("k", options["k"]) else 512
+            case["source"] = options["source"] if variant.takes("source", options["source"]) else ""
+            case["d"] = outputs_of(variant)[-1]
+            case["device"] = index % len(levels["device"])
+            cases.append(case)
+    return cases
+
+
+def refusals(levels: dict[str, tuple[object, ...]], variants: list[Variant]) -> list[str]:
+    """A problem for each value that a kernel does not take: only that value is wrong with it."""
+    lines = []
+    plain: Case = {"device": 0, "m": 3, "n": 136, "k": 512}
+    for variant in variants:
+        for factor in ("m", "n", "k", "source"):
+            for value in levels[factor]:
+                # No kernel could be asked about a K that the formats exclude.
+                in_format = not (
+                    value == 528
+                    and factor == "k"
+                    and not (variant.a in BLOCK_16 and variant.b == "nvf4")
+                )
+                if variant.takes(factor, value) or not in_format:
+                    continue
+                case = plain | {"variant": variant, "d": outputs_of(variant)[0], factor: value}
+                source = ":beta=1" if factor == "source" else ""
+                lines.append(f"refuse 0 {variant.kernel} {shape(case)}{source}")
+    return lines
+
+
+def outputs_of(variant: Variant) -> tuple[str, ...]:
+    word = variant.kernel.split(":")[2].split("_")[3]
+    return ("bf16", "f16", "f32") if word == "any" else (word,)
+
+
+def variants_of(kernel: dict[str, object]) -> list[Variant]:
+    a, b = kernel["a"], kernel["b"]
+    assert isinstance(a, list)
+    assert isinstance(b, list)
+    return [Variant(str(kernel["kernel"]), str(x), str(y)) for x in a for y in b]
+
+
+def plan(library: str, kernels: list[dict[str, object]]) -> list[str]:
+    lines = [f"devices {','.join(DEVICES[library])}"]
+    mine = [v for kernel in kernels for v in variants_of(kernel) if v.library == library]
+    # D is no factor of a kernel that is compiled for one.
+    for outputs in sorted({outputs_of(v) for v in mine}):
+        variants = [v for v in mine if outputs_of(v) == outputs]
+        levels = factors(library, variants, outputs)
+        lines += [run_line(case, seed) for seed, case in enumerate(cover(levels, variants), 1)]
+        thorough = thorough_cases(levels, variants)
+        for schedule in ("portfolio", "race"):
+            lines += [run_line(case | {"policy": schedule}, 1) for case in thorough]
+        lines += refusals(levels, variants)
+    return lines
+
+
+def gpu_kernels(program: str) -> list[dict[str, object]]:
+    answer = subprocess.run([program, "info", "--json"], check=True, capture_output=True, text=True)
+    kernels = json.loads(answer.stdout)["kernels"]
+    return [kernel for kernel in kernels if kernel["kernel"].startswith("cuda:")]
+
+
+def main() -> None:
+    program, out = sys.argv[1], pathlib.Path(sys.argv[2])
+    kernels = gpu_kernels(program)
+    out.mkdir(parents=True, exist_ok=True)
+    for library in sorted({str(kernel["kernel"]).split(":")[1] for kernel in kernels}):
+        (out / f"{library}.plan").write_text("\n".join(plan(library, kernels)) + "\n")
+
+
+if __name__ == "__main__":
+    main()
