@@ -42,6 +42,12 @@ void write_at_exit() {
   write_coverage(counts().file);
 }
 
+// "%p" stands for the process: many at once would wait for one another at one file.
+std::string with_process(std::string file) {
+  const size_t at = file.find("%p");
+  return at == std::string::npos ? file : file.replace(at, 2, std::to_string(getpid()));
+}
+
 std::string one_line(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
@@ -50,24 +56,33 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
+[[noreturn]] void refuse(const std::string& file, const std::string& row) {
+  std::fprintf(stderr, "emu: EMU_COVERAGE=%s holds something else: %s\n", file.c_str(),
+               row.c_str());
+  std::abort();
+}
+
 // The file as it is, so that runs add up; lines that are not ours end the process.
 void read_into(const std::string& file, std::map<Key, Count>& map) {
   std::ifstream in(file);
   std::string row;
+  std::string module;
+  std::string function;
   while (std::getline(in, row)) {
     std::istringstream fields(row);
-    std::string module, function, line, index, executed, branch, kind, text;
-    std::getline(fields, module, '\t');
-    std::getline(fields, function, '\t');
+    std::string line, index, executed, branch, kind, text;
     std::getline(fields, line, '\t');
+    if (line == "=") {
+      std::getline(fields, module, '\t');
+      std::getline(fields, function, '\t');
+      continue;
+    }
     std::getline(fields, index, '\t');
     std::getline(fields, executed, '\t');
     std::getline(fields, branch, '\t');
     std::getline(fields, kind, '\t');
-    if (!std::getline(fields, text)) {
-      std::fprintf(stderr, "emu: EMU_COVERAGE=%s holds something else: %s\n", file.c_str(),
-                   row.c_str());
-      std::abort();
+    if (!std::getline(fields, text) || function.empty()) {
+      refuse(file, row);
     }
     Count& count = map[{module, function, static_cast<uint32_t>(std::stoul(line)),
                         static_cast<uint32_t>(std::stoul(index))}];
@@ -79,13 +94,29 @@ void read_into(const std::string& file, std::map<Key, Count>& map) {
   }
 }
 
+void write_rows(std::ofstream& out, const std::map<Key, Count>& map) {
+  std::string last_module;
+  std::string last_function;
+  for (const auto& [key, count] : map) {
+    const auto& [module, function, line, index] = key;
+    if (module != last_module || function != last_function) {
+      out << "=\t" << module << '\t' << function << '\n';
+      last_module = module;
+      last_function = function;
+    }
+    out << line << '\t' << index << '\t' << count.executed << '\t'
+        << (count.is_branch ? std::to_string(count.branch) : "-") << '\t'
+        << (count.synchronising ? "sync" : "-") << '\t' << count.text << '\n';
+  }
+}
+
 }  // namespace
 
 void record_coverage(const Grid& grid) {
   Counts& all = counts();
   const std::lock_guard lock(all.mutex);
   if (all.file.empty()) {
-    all.file = grid.options->coverage_file;
+    all.file = with_process(grid.options->coverage_file);
     std::atexit(write_at_exit);
   }
   const Program& program = *grid.request->program;
@@ -120,12 +151,7 @@ void write_coverage(const std::string& file) {
   std::map<Key, Count> merged = all.map;
   read_into(file, merged);
   std::ofstream out(file, std::ios::trunc);
-  for (const auto& [key, count] : merged) {
-    const auto& [module, function, line, index] = key;
-    out << module << '\t' << function << '\t' << line << '\t' << index << '\t' << count.executed
-        << '\t' << (count.is_branch ? std::to_string(count.branch) : "-") << '\t'
-        << (count.synchronising ? "sync" : "-") << '\t' << count.text << '\n';
-  }
+  write_rows(out, merged);
   if (!out.flush()) {
     std::fprintf(stderr, "emu: cannot write EMU_COVERAGE=%s\n", file.c_str());
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // EMU_COVERAGE (specification 9.6): how often each PTX line ran, and both directions of branches.
-// The file holds one line per instruction, `module <tab> function <tab> line <tab> index <tab>
-// count <tab> branch <tab> kind <tab> text`, and later runs add to it.
+// A function begins with `= <tab> module <tab> function`; each of its instructions is a line `line
+// <tab> index <tab> count <tab> branch <tab> kind <tab> text`: branch is 1 taken, 2 not taken, 3
+// both, or -; kind is sync or -. Later runs add to the file; "%p" in its name stands for the
+// process.
 #pragma once
 
 #include "exec/machine.hpp"

@@ -153,6 +153,10 @@ def jobs_of(rows, portfolio: str | None):
         for policy, seeds in PORTFOLIO:
             for seed in range(1, seeds + 1):
                 jobs.append((kernel, its, {"EMU_SCHED": policy, "EMU_SEED": str(seed)}, "exact"))
+        # The race detector, once per kernel.
+        jobs.append(
+            (kernel, its, {"EMU_SCHED": "random", "EMU_SEED": "1", "EMU_RACE": "1"}, "exact")
+        )
     return jobs
 
 
