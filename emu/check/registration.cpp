@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "check/symbols.hpp"
+
 namespace emu::check {
 
 std::string demangled(const std::string& name) {
@@ -30,15 +32,16 @@ std::string describe_address(const void* address) {
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) {
     return std::string(text) + " (in no library)";
   }
-  // Stubs are often local symbols, which the loader does not name.
-  const std::string symbol = info.dli_sname != nullptr && info.dli_saddr == address
-                                 ? "symbol " + demangled(info.dli_sname)
-                                 : "no exported symbol";
+  const auto from_start = static_cast<uint64_t>(static_cast<const char*>(address) -
+                                                static_cast<const char*>(info.dli_fbase));
+  // Stubs are mostly local symbols, which the loader does not know.
+  std::string name = info.dli_sname != nullptr && info.dli_saddr == address
+                         ? info.dli_sname
+                         : symbol_in_file(info.dli_fname, from_start);
+  name = name.empty() ? "no symbol" : "symbol " + demangled(name);
   char offset[32];
-  std::snprintf(offset, sizeof(offset), "0x%zx",
-                static_cast<size_t>(static_cast<const char*>(address) -
-                                    static_cast<const char*>(info.dli_fbase)));
-  return std::string(text) + " (" + symbol + ", offset " + offset + " in " + info.dli_fname + ")";
+  std::snprintf(offset, sizeof(offset), "0x%llx", static_cast<unsigned long long>(from_start));
+  return std::string(text) + " (" + name + ", offset " + offset + " in " + info.dli_fname + ")";
 }
 
 std::string unregistered_function(const void* function, const void* caller) {

@@ -132,6 +132,8 @@ TEST_F(KernelFaults, FunctionsThatNobodyRegistered) {
   EXPECT_EQ(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, 100),
             cudaErrorInvalidResourceHandle);
   EXPECT_NE(last_report().find("passes the function"), std::string::npos) << last_report();
+  EXPECT_NE(last_report().find("symbol never_registered(int*)"), std::string::npos)
+      << last_report();
   EXPECT_NE(last_report().find("no library has registered"), std::string::npos);
   cudaFuncAttributes attributes;
   EXPECT_EQ(cudaFuncGetAttributes(&attributes, function), cudaErrorInvalidResourceHandle);
