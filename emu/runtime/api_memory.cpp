@@ -4,6 +4,7 @@
 
 #include "runtime/capture.hpp"
 #include "runtime/copies.hpp"
+#include "runtime/memory_pool.hpp"
 
 using namespace emu;
 using namespace emu::runtime;
@@ -109,7 +110,7 @@ cudaError_t allocate_in_stream(Session& s, void** out, size_t bytes, cudaStream_
     stream->capture->invalidated = true;
     return s.fail(cudaErrorNotSupported, "allocations inside of graphs are not emulated");
   }
-  const cudaError_t error = allocate(s, out, bytes, "cudaMallocAsync");
+  const cudaError_t error = allocate(s, out, bytes, kPoolLabel);
   if (error != cudaSuccess || bytes == 0) {
     return error;
   }

@@ -53,7 +53,10 @@ void forget_everything(Runtime& rt) {
     rt.devices[device].sticky = cudaSuccess;
     rt.devices[device].peers.clear();
     rt.devices[device].orphans.clear();
+    rt.devices[device].default_pool = nullptr;
+    rt.devices[device].pool = nullptr;
   }
+  rt.pools.clear();
   rt.streams.clear();
   rt.events.clear();
   rt.graphs.clear();

@@ -52,12 +52,20 @@ struct Event {
 };
 using EventPtr = std::shared_ptr<Event>;
 
+struct MemoryPool {
+  int device = 0;
+  uint64_t release_threshold = 0;
+  std::map<cudaMemPoolAttr, int> flags;  // that were set; all are on at first
+};
+
 struct Device {
   DeviceSpec spec;
   cudaError_t sticky = cudaSuccess;
   std::set<int> peers;  // whose memory its kernels may touch
   StreamPtr legacy;
-  std::vector<WorkPtr> orphans;  // last work of blocking streams that were destroyed
+  cudaMemPool_t default_pool = nullptr;  // made when asked for
+  cudaMemPool_t pool = nullptr;          // null: the default
+  std::vector<WorkPtr> orphans;          // last work of blocking streams that were destroyed
 };
 
 // Per host thread.
@@ -99,6 +107,7 @@ class Runtime {
   // Handles are never used again, so that one that was destroyed is always recognised.
   std::map<const void*, StreamPtr> streams;
   std::map<const void*, EventPtr> events;
+  std::map<const void*, MemoryPool> pools;
   std::map<const void*, std::unique_ptr<Graph>> graphs;
   std::map<const void*, std::unique_ptr<GraphExec>> graph_execs;
   std::set<std::shared_ptr<Capture>> captures;  // those that have not ended

@@ -196,6 +196,44 @@ TEST_F(Memory, StreamOrderedMemoryIsFreedInStreamOrder) {
   cudaStreamDestroy(stream);
 }
 
+TEST_F(Memory, PoolsKeepTheirSettings) {
+  cudaMemPool_t pool = nullptr;
+  cudaMemPool_t current = nullptr;
+  ASSERT_EQ(cudaDeviceGetDefaultMemPool(&pool, 0), cudaSuccess);
+  ASSERT_EQ(cudaDeviceGetMemPool(&current, 0), cudaSuccess);
+  EXPECT_EQ(current, pool);
+  uint64_t threshold = UINT64_MAX;
+  ASSERT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
+            cudaSuccess);
+  threshold = 0;
+  ASSERT_EQ(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
+            cudaSuccess);
+  EXPECT_EQ(threshold, UINT64_MAX);
+  int reuse = 0;
+  ASSERT_EQ(cudaMemPoolGetAttribute(pool, cudaMemPoolReuseAllowOpportunistic, &reuse), cudaSuccess);
+  EXPECT_EQ(reuse, 1);
+  void* pointer = nullptr;
+  ASSERT_EQ(cudaMallocFromPoolAsync(&pointer, 100, pool, nullptr), cudaSuccess);
+  uint64_t used = 0;
+  ASSERT_EQ(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used), cudaSuccess);
+  EXPECT_EQ(used, 100u);
+  EXPECT_EQ(cudaFree(pointer), cudaSuccess);
+  EXPECT_EQ(cudaMemPoolDestroy(pool), cudaErrorInvalidValue);
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, 1};
+  cudaMemPool_t own = nullptr;
+  ASSERT_EQ(cudaMemPoolCreate(&own, &properties), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSetMemPool(0, own), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaDeviceSetMemPool(1, own), cudaSuccess);
+  EXPECT_EQ(cudaMallocFromPoolAsync(&pointer, 100, own, nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemPoolDestroy(own), cudaSuccess);
+  EXPECT_EQ(cudaMemPoolDestroy(own), cudaErrorInvalidValue);
+  ASSERT_EQ(cudaDeviceGetMemPool(&current, 1), cudaSuccess);
+  EXPECT_NE(current, own);
+  EXPECT_EQ(cudaDeviceGetDefaultMemPool(&pool, 2), cudaErrorInvalidDevice);
+}
+
 using MemoryDeathTest = Memory;
 
 TEST_F(MemoryDeathTest, HostCodeThatTouchesDeviceMemoryFaults) {
