@@ -11,7 +11,7 @@
 #pragma once
 
 #include <cutlass/cutlass.h>
-#include <cutlass/gemm/device/gemm_universal_adapter.h>
+#include <cutlass/device_kernel.h>
 
 #include <cutlass/detail/sm100_blockscaled_layout.hpp>
 #include <cutlass/epilogue/collective/collective_builder.hpp>
@@ -151,7 +151,6 @@ struct CutlassTypes {
 
   using Kernel = DrainedKernel<cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>,
                                                                     Mainloop, Epilogue, void>>;
-  using Gemm = cutlass::gemm::device::GemmUniversalAdapter<Kernel>;
 
   static_assert(Kernel::SharedStorageSize <= Config::kSharedMemoryLimit,
                 "the kernel needs more shared memory than a CTA of this architecture can have");

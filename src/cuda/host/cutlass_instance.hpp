@@ -42,10 +42,10 @@ struct BlockScaledProblem {
   int multiprocessors;
 };
 
-// How a launch went: at most one of the two is set, and `call` says of what.
+// How a launch went, `call` says of what.
 struct LaunchResult {
   cudaError_t error = cudaSuccess;
-  const char* refusal = nullptr;  // in CUTLASS's words
+  const char* refusal = nullptr;  // in CUTLASS's words, where it was not the launch that failed
   const char* call = "";
 };
 

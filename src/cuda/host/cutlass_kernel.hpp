@@ -81,7 +81,7 @@ struct CutlassKernel {
       return status;
     }
     const LaunchResult result = kInstance.launch(problem, cuda_stream);
-    if (result.refusal != nullptr) {
+    if (result.refusal != nullptr && result.error == cudaSuccess) {
       return fail(error, MXGEMM_INTERNAL, "%s: CUTLASS refused %s: %s", kInstance.name, result.call,
                   result.refusal);
     }

@@ -34,20 +34,31 @@ struct CutlassLaunch {
     const cutlass::Status initialized =
         Kernel::initialize_workspace(arguments, problem.workspace, stream);
     if (initialized != cutlass::Status::kSuccess) {
-      return result_of(initialized, "the workspace's initialisation");
+      return {cudaGetLastError(), cutlass::cutlassGetStatusString(initialized),
+              "the workspace's initialisation"};
     }
     typename Kernel::Params params = Kernel::to_underlying_arguments(arguments, problem.workspace);
-    return result_of(Types::Gemm::run(params, stream), "the launch");
+    return {launch_kernel(params, stream), nullptr, "the launch"};
   }
 
  private:
-  // CUTLASS turns every failure into one code and leaves the cause with the runtime.
-  static LaunchResult result_of(cutlass::Status status, const char* call) {
-    const cudaError_t error = cudaGetLastError();
-    if (error != cudaSuccess || status == cutlass::Status::kSuccess) {
-      return {error, nullptr, call};
-    }
-    return {cudaSuccess, cutlass::cutlassGetStatusString(status), call};
+  // CUTLASS's own adapter turns every failure of a launch into one code and takes the cause away
+  // from the runtime.
+  static cudaError_t launch_kernel(typename Kernel::Params& params, cudaStream_t stream) {
+    using Cluster = typename Config::Cluster;
+    cudaLaunchConfig_t config{};
+    config.gridDim = Kernel::get_grid_shape(params);
+    config.blockDim = Kernel::get_block_shape();
+    config.dynamicSmemBytes = Kernel::SharedStorageSize;
+    config.stream = stream;
+    cudaLaunchAttribute cluster{};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {static_cast<unsigned>(cute::size<0>(Cluster{})),
+                              static_cast<unsigned>(cute::size<1>(Cluster{})), 1u};
+    config.attrs = &cluster;
+    config.numAttrs = cute::size(Cluster{}) == 1 ? 0 : 1;
+    void* arguments[] = {&params};
+    return cudaLaunchKernelExC(&config, function(), arguments);
   }
 
   static auto problem_shape(int m, int n, int k) {

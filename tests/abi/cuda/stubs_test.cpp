@@ -326,6 +326,11 @@ std::string fail_kernel(const mxgemm_kernel& kernel, void* memory) {
   mxgemm_recorder_fail("launch");
   report += expect_failure(kernel, run_problem(kernel, desc, memory, message), MXGEMM_CUDA_ERROR,
                            text, {name, "launch", "cudaErrorInvalidResourceHandle"});
+  // Without anything to stage the kernel's own launch is the one that fails.
+  desc.scale_layout_a = desc.scale_layout_b = MXGEMM_SCALE_SWIZZLE_32_4_4;
+  desc.format_bias = MXGEMM_FORMAT_NONE;
+  report += expect_failure(kernel, run_problem(kernel, desc, memory, message), MXGEMM_CUDA_ERROR,
+                           text, {name, "the launch", "cudaErrorInvalidResourceHandle"});
   mxgemm_recorder_fail("");
   return report + (run_problem(kernel, desc, memory, message) == MXGEMM_OK
                        ? ""
