@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// CUTLASS 4.2.0's mainloop for mixed pairs uses this header without including it.
+#include <cute/algorithm/tensor_algorithms.hpp>
+
 #include "cuda/sm120f/block_scaled_gemm.hpp"
 
 namespace mxgemm::cuda {
