@@ -13,7 +13,7 @@ void invalidate(Capture& capture) {
 // What stands in front of new work in `stream`.
 std::vector<WorkPtr> stream_needs(Session& s, const Stream& stream) {
   std::vector<WorkPtr> needs = {stream.last};
-  Device& device = s.rt.devices[static_cast<size_t>(stream.device)];
+  const Device& device = s.rt.devices[static_cast<size_t>(stream.device)];
   if (stream.is_legacy) {
     for (const auto& [handle, other] : s.rt.streams) {
       if (other->device == stream.device && other->is_blocking()) {
@@ -21,7 +21,6 @@ std::vector<WorkPtr> stream_needs(Session& s, const Stream& stream) {
       }
     }
     needs.insert(needs.end(), device.orphans.begin(), device.orphans.end());
-    device.orphans.clear();
   } else if (stream.is_blocking()) {
     needs.push_back(device.legacy->last);
   }
@@ -161,9 +160,21 @@ cudaError_t enqueue_error(Session& s, const StreamPtr& stream) {
 void enqueue_after(Session& s, const StreamPtr& stream, Task task, std::vector<WorkPtr> needs) {
   const std::vector<WorkPtr> before = stream_needs(s, *stream);
   needs.insert(needs.end(), before.begin(), before.end());
+  if (stream->is_legacy) {
+    s.rt.devices[static_cast<size_t>(stream->device)].orphans.clear();
+  }
   // Under an eager policy the work runs inside submit and the lock is free meanwhile; another
   // thread's work in this stream may then overtake, as two threads' calls may anyway.
   stream->last = s.executor().submit(s.lock, std::move(task), std::move(needs));
+}
+
+bool waits_for_its_last_only(Session& s, const Stream& stream) {
+  const std::vector<WorkPtr> needs = stream_needs(s, stream);
+  return std::all_of(needs.begin(), needs.end(), [&](const WorkPtr& need) {
+    return need == nullptr || need == stream.last || need->state == Work::State::kDone ||
+           std::find(stream.last->needs.begin(), stream.last->needs.end(), need) !=
+               stream.last->needs.end();
+  });
 }
 
 cudaError_t enqueue(Session& s, const StreamPtr& stream, Task task) {

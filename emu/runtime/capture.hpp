@@ -52,6 +52,8 @@ bool forbids_unsafe_calls(const Capture& capture, cudaStreamCaptureMode thread_m
 cudaError_t enqueue(Session& s, const StreamPtr& stream, Task task);
 // As above, after `needs`, too. Never during a capture.
 void enqueue_after(Session& s, const StreamPtr& stream, Task task, std::vector<WorkPtr> needs);
+// Whether new work in the stream, whose last work is pending, would wait for nothing else.
+bool waits_for_its_last_only(Session& s, const Stream& stream);
 // Errors that enqueueing would give.
 cudaError_t enqueue_error(Session& s, const StreamPtr& stream);
 

@@ -96,10 +96,11 @@ Task kernel_task(Session& s, const LoadedKernel& kernel, LaunchRequest request) 
 }
 
 // A programmatic launch right behind a kernel that has not run joins it.
-bool joins_predecessor(const Stream& stream, const Task& task) {
+bool joins_predecessor(Session& s, const Stream& stream, const Task& task) {
   return task.chain->requests.front().programmatic && stream.capture == nullptr &&
          stream.last != nullptr && stream.last->state == Work::State::kPending &&
-         stream.last->task.kind == TaskKind::kKernel && stream.last->task.device == task.device;
+         stream.last->task.kind == TaskKind::kKernel && stream.last->task.device == task.device &&
+         waits_for_its_last_only(s, stream);
 }
 
 cudaError_t injected_fault(Session& s, const std::string& name) {
@@ -163,7 +164,7 @@ cudaError_t launch_kernel(Session& s, const void* stub_or_handle, LaunchShape sh
     return error;
   }
   Task task = kernel_task(s, kernel, make_request(s, kernel, shape, std::move(params)));
-  if (joins_predecessor(*stream, task)) {
+  if (joins_predecessor(s, *stream, task)) {
     stream->last->task.chain->requests.push_back(std::move(task.chain->requests.front()));
     return cudaSuccess;
   }

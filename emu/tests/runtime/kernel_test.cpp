@@ -255,6 +255,37 @@ TEST_F(Kernels, AProgrammaticLaunchWaitsWhereItSaysSo) {
   }
 }
 
+// Between the two kernels stands work of the legacy stream, which blocking streams wait for.
+TEST_F(Kernels, AProgrammaticLaunchDoesNotOvertakeTheLegacyStream) {
+  start("9.0");
+  cudaStream_t stream;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  DeviceArray<int> first(64);
+  DeviceArray<int> second(64);
+  int* to = first.data();
+  void* first_arguments[] = {&to};
+  ASSERT_EQ(cudaLaunchKernel(address(first_of_two), dim3(1), dim3(64), first_arguments, 0, stream),
+            cudaSuccess);
+  ASSERT_EQ(cudaMemset(first.data(), 0x11, 4), cudaSuccess);
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(1);
+  config.blockDim = dim3(64);
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  const int* from = first.data();
+  int* target = second.data();
+  void* arguments[] = {&from, &target};
+  ASSERT_EQ(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(second_of_two), arguments),
+            cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(second.get()[0], 0x11111111);
+  cudaStreamDestroy(stream);
+}
+
 TEST_F(Kernels, AreReplayedByGraphsWithTheArgumentsOfTheCapture) {
   cudaStream_t stream;
   ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
