@@ -47,6 +47,11 @@ __device__ __forceinline__ void copy_async_whole(uint32_t destination, const voi
   }
 }
 
+// Brings the line of an address to L2.
+__device__ __forceinline__ void prefetch_to_l2(const void* address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
 __device__ __forceinline__ void copy_async_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
@@ -55,31 +60,6 @@ __device__ __forceinline__ void copy_async_commit() {
 template <int kPending>
 __device__ __forceinline__ void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
-
-// ---- Barriers in shared memory, on which one can arrive before one has to wait
-
-__device__ __forceinline__ void init_barrier(uint32_t barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-// What this thread wrote before is seen by those who wait.
-__device__ __forceinline__ void arrive_at_barrier(uint32_t barrier) {
-  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(barrier)
-               : "memory");
-}
-
-// Waits until the phase of that parity is complete; the first is of parity 0.
-__device__ __forceinline__ void wait_for_barrier(uint32_t barrier, uint32_t parity) {
-  uint32_t is_complete = 0;
-  while (is_complete == 0) {
-    asm volatile(
-        "{\n.reg .pred p;\nmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, p;\n}"
-        : "=r"(is_complete)
-        : "r"(barrier), "r"(parity)
-        : "memory");
-  }
 }
 
 // ---- Tensor cores

@@ -6,9 +6,9 @@ namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
 namespace {
 
-constexpr char kSwapped[] = "gemm_bf16_mxf4_any_16x32x128_s3_swapped";
-constexpr char kFlat[] = "gemm_bf16_mxf4_any_64x128x32_s4";
-constexpr char kLarge[] = "gemm_bf16_mxf4_any_128x256x32_s4";
+constexpr char kSwapped[] = "gemm_bf16_mxf4_any_16x32x128_s2_swapped";
+constexpr char kFlat[] = "gemm_bf16_mxf4_any_64x128x128_s2";
+constexpr char kLarge[] = "gemm_bf16_mxf4_any_128x256x128_s2";
 
 }  // namespace
 

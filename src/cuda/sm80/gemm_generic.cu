@@ -166,7 +166,6 @@ struct GenericKernel {
                                          kGenericThreads,
                                          sizeof(GenericShared),
                                          1,
-                                         1,
                                          0,
                                          0};
 

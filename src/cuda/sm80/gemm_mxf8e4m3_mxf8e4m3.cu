@@ -6,9 +6,9 @@ namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
 namespace {
 
-constexpr char kSwapped[] = "gemm_mxf8e4m3_mxf8e4m3_any_16x16x128_s3_swapped";
-constexpr char kFlat[] = "gemm_mxf8e4m3_mxf8e4m3_any_64x128x32_s4";
-constexpr char kLarge[] = "gemm_mxf8e4m3_mxf8e4m3_any_128x256x32_s4";
+constexpr char kSwapped[] = "gemm_mxf8e4m3_mxf8e4m3_any_16x32x64_s2_swapped";
+constexpr char kFlat[] = "gemm_mxf8e4m3_mxf8e4m3_any_64x128x64_s2";
+constexpr char kLarge[] = "gemm_mxf8e4m3_mxf8e4m3_any_128x256x64_s2";
 
 }  // namespace
 

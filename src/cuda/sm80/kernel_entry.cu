@@ -52,7 +52,7 @@ int32_t common_alignment(const void* data, int64_t pitch) {
 }
 
 OperandRows operand_rows(const mxgemm_operand& operand, int32_t format, int32_t layout,
-                         int64_t rows, int64_t k, int step_k) {
+                         int64_t rows, int64_t k) {
   const internal::FormatInfo& facts = info(format);
   const int64_t pitch = operand.ld * facts.element_bits / 8;
   OperandRows result = {};
@@ -64,7 +64,7 @@ OperandRows operand_rows(const mxgemm_operand& operand, int32_t format, int32_t 
   if (facts.scale_type != internal::ScaleType::kNone) {
     result.scales = scale_rows({operand.scale, static_cast<internal::ScaleLayout>(layout),
                                 operand.scale_ld, k / facts.block_size},
-                               rows, std::max(step_k / facts.block_size, 1));
+                               rows);
   }
   return result;
 }
@@ -123,10 +123,10 @@ int32_t launch_function(const void* function, const GemmParams& params, dim3 gri
 }  // namespace
 
 GemmParams make_params(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args,
-                       const LaunchPlan& plan, int step_k) {
+                       const LaunchPlan& plan) {
   GemmParams params = {};
-  params.a = operand_rows(args.a, desc.format_a, desc.scale_layout_a, desc.m, desc.k, step_k);
-  params.b = operand_rows(args.b, desc.format_b, desc.scale_layout_b, desc.n, desc.k, step_k);
+  params.a = operand_rows(args.a, desc.format_a, desc.scale_layout_a, desc.m, desc.k);
+  params.b = operand_rows(args.b, desc.format_b, desc.scale_layout_b, desc.n, desc.k);
   params.k = desc.k;
   params.tiles_m = static_cast<int32_t>(plan.tiles_m);
   params.tiles_n = static_cast<int32_t>(plan.tiles_n);

@@ -2,6 +2,8 @@
 // The functions of the kernel contract (plugin/plugin_abi.h) for the kernels of this library.
 #pragma once
 
+#include <algorithm>
+
 #include "cuda/host/alpha_factors.hpp"
 #include "cuda/sm80/gemm_params.cuh"
 #include "cuda/sm80/launch_plan.hpp"
@@ -23,7 +25,7 @@ constexpr int kSharedMemoryLimit = 101376;
 
 // Fills in all of the parameters but the kernel's own: operands, epilogue, and the parts of K.
 GemmParams make_params(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args,
-                       const LaunchPlan& plan, int step_k);
+                       const LaunchPlan& plan);
 
 // 0 and the reason where a kernel cannot take the problem at all, whatever its tile.
 int32_t accepts_problem(const mxgemm_gemm_desc& desc, const KernelShape& shape, mxgemm_message why);
@@ -40,8 +42,8 @@ int32_t prepare_sum_splits(int device, const char* kernel, mxgemm_message error)
 int32_t launch(const void* function, const KernelShape& shape, const GemmParams& params, int device,
                void* stream, mxgemm_message error);
 
-// Kernel: kShape, kFormatsA, kFormatsB, function(), refuses(desc, why), rank(desc),
-// plan(desc).
+// Kernel: kShape, kFormatsA, kFormatsB, function(), refuses(desc, why), rank(desc), plan(desc);
+// and, where only takes(params) tells whether it can do a run, Fallback, which can do every run.
 template <class Kernel>
 struct KernelEntry {
   static_assert(Kernel::kShape.shared_bytes <= kSharedMemoryLimit,
@@ -52,19 +54,44 @@ struct KernelEntry {
   }
   static int32_t rank(const mxgemm_gemm_desc* desc) { return Kernel::rank(*desc); }
   static uint64_t workspace_size(const mxgemm_gemm_desc* desc) {
-    return partial_bytes(*desc, Kernel::plan(*desc));
+    const uint64_t bytes = partial_bytes(*desc, Kernel::plan(*desc));
+    if constexpr (kHasFallback) {
+      return std::max(bytes, partial_bytes(*desc, Kernel::Fallback::plan(*desc)));
+    }
+    return bytes;
   }
   static int32_t prepare(const mxgemm_gemm_desc* desc, mxgemm_message error) {
-    const int32_t status =
-        prepare_function(Kernel::function(), Kernel::kShape, desc->device_index, error);
-    return status != MXGEMM_OK || Kernel::plan(*desc).splits == 1
-               ? status
-               : prepare_sum_splits(desc->device_index, Kernel::kShape.name, error);
+    int32_t status = prepare_launch<Kernel>(*desc, error);
+    if constexpr (kHasFallback) {
+      status =
+          status == MXGEMM_OK ? prepare_launch<typename Kernel::Fallback>(*desc, error) : status;
+    }
+    return status;
   }
   static int32_t run(const mxgemm_gemm_desc* desc, const mxgemm_gemm_args* args, void* stream,
                      mxgemm_message error) {
-    const GemmParams params = make_params(*desc, *args, Kernel::plan(*desc), Kernel::kShape.step_k);
+    GemmParams params = make_params(*desc, *args, Kernel::plan(*desc));
+    if constexpr (kHasFallback) {
+      using Fallback = typename Kernel::Fallback;
+      if (!Kernel::takes(params)) {
+        params = make_params(*desc, *args, Fallback::plan(*desc));
+        return launch(Fallback::function(), Fallback::kShape, params, desc->device_index, stream,
+                      error);
+      }
+    }
     return launch(Kernel::function(), Kernel::kShape, params, desc->device_index, stream, error);
+  }
+
+ private:
+  static constexpr bool kHasFallback = requires { typename Kernel::Fallback; };
+
+  template <class Launch>
+  static int32_t prepare_launch(const mxgemm_gemm_desc& desc, mxgemm_message error) {
+    const int32_t status =
+        prepare_function(Launch::function(), Launch::kShape, desc.device_index, error);
+    return status != MXGEMM_OK || Launch::plan(desc).splits == 1
+               ? status
+               : prepare_sum_splits(desc.device_index, Launch::kShape.name, error);
   }
 };
 

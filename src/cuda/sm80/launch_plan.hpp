@@ -22,7 +22,6 @@ struct KernelShape {
   int threads;
   int shared_bytes;
   int ctas_per_multiprocessor;
-  int split_steps;  // a split starts at a multiple of it, where a quad of scales does
   // Costs in steps of K, for weighing splits: what a CTA spends before and after its steps, and
   // what the second pass of a split GEMM takes. Estimates from the sizes of a tile; they decide
   // only between splits that are close.
@@ -59,14 +58,13 @@ inline int multiprocessors(int device) {
 // Chooses the parts of K so that the waves of CTAs take the least time: `steps` steps of which a
 // CTA does `steps_at_once` at the same time.
 inline int64_t choose_splits(const KernelShape& shape, int device, int64_t steps, int steps_at_once,
-                          LaunchPlan* plan) {
+                             LaunchPlan* plan) {
   const int64_t tiles = plan->tiles_m * plan->tiles_n;
   const int64_t slots =
       static_cast<int64_t>(multiprocessors(device)) * shape.ctas_per_multiprocessor;
   int64_t best_cost = INT64_MAX;
   for (int splits = 1; splits <= kMaxSplits; ++splits) {
-    const int64_t steps_per_split =
-        ceil_div(ceil_div(steps, splits), shape.split_steps) * shape.split_steps;
+    const int64_t steps_per_split = ceil_div(steps, splits);
     const int64_t used = ceil_div(steps, steps_per_split);
     if (used < splits) {
       continue;  // the same as a smaller number

@@ -33,30 +33,40 @@ struct PairOf {
   }
 };
 
-template <Format kA, Format kB, class Tile, const char* kName, int kRankUpToLimit, int kRankBeyond>
-struct TileKernel : PairOf<kA, kB> {
-  using Gemm = TileGemm<kA, kB, Tile, true>;
-  // A CTA's start and end cost about as much as 16 steps: the pipeline fills, and a tile of D is
+template <Format kA, Format kB, class Tile, bool kWhole, const char* kName>
+struct TileLaunch : PairOf<kA, kB> {
+  using Gemm = TileGemm<kA, kB, Tile, kWhole>;
+  // A CTA's start and end cost about as much as 512 k: the pipeline fills, and a tile of D is
   // written. The second pass is a launch and 8 bytes a sum.
   static constexpr KernelShape kShape = {.name = kName,
-                                         .tile_m = Tile::kM,
-                                         .tile_n = Tile::kN,
-                                         .step_k = kTileK,
+                                         .tile_m = Gemm::kM,
+                                         .tile_n = Gemm::kN,
+                                         .step_k = Gemm::kStepK,
                                          .threads = Gemm::kThreads,
                                          .shared_bytes = Gemm::kSharedBytes,
                                          .ctas_per_multiprocessor = Tile::kMinCtas,
-                                         .split_steps = 4,
-                                         .cta_overhead = 16,
-                                         .split_overhead = 16};
+                                         .cta_overhead = 512 / Gemm::kStepK,
+                                         .split_overhead = 512 / Gemm::kStepK};
 
-  static const void* function() { return reinterpret_cast<const void*>(tile_kernel<kA, kB, Tile>); }
-  static int32_t rank(const mxgemm_gemm_desc& desc) {
-    return desc.m <= kFlatBestUpToM ? kRankUpToLimit : kRankBeyond;
+  static const void* function() {
+    return reinterpret_cast<const void*>(tile_kernel<kA, kB, Tile, kWhole>);
   }
   static LaunchPlan plan(const mxgemm_gemm_desc& desc) {
-    LaunchPlan plan = {ceil_div(desc.m, Tile::kM), ceil_div(desc.n, Tile::kN), 1, 0, 0};
-    choose_splits(kShape, desc.device_index, ceil_div(desc.k, kTileK), 1, &plan);
+    LaunchPlan plan = {ceil_div(desc.m, Gemm::kM), ceil_div(desc.n, Gemm::kN), 1, 0, 0};
+    choose_splits(kShape, desc.device_index, ceil_div(desc.k, Gemm::kStepK), 1, &plan);
     return plan;
+  }
+};
+
+template <Format kA, Format kB, class Tile, const char* kName, int kRankUpToLimit, int kRankBeyond>
+struct TileKernel : TileLaunch<kA, kB, Tile, true, kName> {
+  using Gemm = TileGemm<kA, kB, Tile, true>;
+  // What a run is launched as whose operands need masked copies.
+  using Fallback = TileLaunch<kA, kB, MaskedTile, false, kName>;
+
+  static bool takes(const GemmParams& params) { return is_whole<Gemm>(params); }
+  static int32_t rank(const mxgemm_gemm_desc& desc) {
+    return desc.m <= kFlatBestUpToM ? kRankUpToLimit : kRankBeyond;
   }
 };
 
@@ -64,18 +74,20 @@ template <Format kA, Format kB, const char* kName>
 struct SwappedKernel : PairOf<kA, kB> {
   using Gemm = SwappedGemm<kA, kB>;
   static_assert(Gemm::kMaxM == kSwappedMaxM);
-  // Here a step of eight warps takes a microsecond or less; the second pass takes some three.
+  // Here a step of 16 warps takes a microsecond or less; the second pass takes some three.
   static constexpr KernelShape kShape = {.name = kName,
                                          .tile_m = Gemm::kMaxM,
                                          .tile_n = Gemm::kWarpN,
                                          .step_k = Gemm::kStepK,
                                          .threads = Gemm::kThreads,
                                          .shared_bytes = Gemm::kSharedBytes,
-                                         .ctas_per_multiprocessor = 2,
-                                         .split_steps = 1,
+                                         .ctas_per_multiprocessor = 1,
                                          .cta_overhead = 2,
                                          .split_overhead = 3};
 
+  using Fallback = TileLaunch<kA, kB, MaskedTile, false, kName>;
+
+  static bool takes(const GemmParams& params) { return is_whole<Gemm>(params); }
   static const void* function() { return reinterpret_cast<const void*>(swapped_kernel<kA, kB>); }
   static bool refuses(const mxgemm_gemm_desc& desc, mxgemm_message why) {
     if (desc.m <= kSwappedMaxM) {
@@ -87,10 +99,7 @@ struct SwappedKernel : PairOf<kA, kB> {
   }
   static int32_t rank(const mxgemm_gemm_desc&) { return 300; }
   static LaunchPlan plan(const mxgemm_gemm_desc& desc) {
-    // Every CTA reads all of A's part of K: M / (8 * warps_along_n) of the bytes it reads of B. Few
-    // rows therefore afford narrow CTAs whose warps share the work along K, and need no second
-    // pass.
-    constexpr int kWarpsAlongN[] = {1, 2, 3, 4, 6, 12};
+    constexpr int kWarpsAlongN[] = {1, 2, 4, 8, 16};
     LaunchPlan plan = {};
     int64_t cost = INT64_MAX;
     for (const int warps_along_n : kWarpsAlongN) {
@@ -99,7 +108,7 @@ struct SwappedKernel : PairOf<kA, kB> {
       const int64_t other_cost =
           choose_splits(kShape, desc.device_index, ceil_div(desc.k, Gemm::kStepK),
                         Gemm::kWarps / warps_along_n, &other);
-      if (desc.m <= 2 * warps_along_n && other_cost < cost) {
+      if (other_cost < cost) {
         cost = other_cost;
         plan = other;
       }
@@ -109,7 +118,7 @@ struct SwappedKernel : PairOf<kA, kB> {
 };
 
 template <Format kA, Format kB, const char* kName>
-using FlatKernel = TileKernel<kA, kB, FlatTile, kName, 200, 50>;
+using FlatKernel = TileKernel<kA, kB, FlatTile<kA>, kName, 200, 50>;
 template <Format kA, Format kB, const char* kName>
 using LargeKernel = TileKernel<kA, kB, LargeTile, kName, 100, 100>;
 

@@ -9,7 +9,7 @@ inline namespace MXGEMM_CUDA_ARCH {
 
 // CTAs that run at the same time should share rows and columns: they walk a strip of kStrip tiles
 // of M along N.
-constexpr int kStrip = 16;
+constexpr int kStrip = 8;
 
 struct TileIndex {
   int m;
