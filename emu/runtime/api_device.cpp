@@ -34,11 +34,21 @@ bool captures_on(const Session& s, int device) {
   return false;
 }
 
+// Everything that was made on the device is gone, its error with it.
 cudaError_t reset(Session& s) {
-  s.executor().wait_device(s.lock, s.device_index());
+  const int device = s.device_index();
+  if (captures_on(s, device)) {
+    return s.fail(cudaErrorStreamCaptureUnsupported,
+                  "a stream of this device captures; the capture is invalid now");
+  }
+  s.executor().wait_device(s.lock, device);
   s.executor().wait_idle(s.lock);
-  s.rt.memory.release_device(s.device_index());
-  s.rt.registry.unload(s.device_index());
+  s.rt.memory.release_device(device);
+  s.rt.registry.unload(device);
+  const auto is_here = [&](const auto& entry) { return entry.second->device == device; };
+  std::erase_if(s.rt.streams, is_here);
+  std::erase_if(s.rt.events, is_here);
+  s.device().orphans.clear();
   s.device().sticky = cudaSuccess;
   s.device().peers.clear();
   return cudaSuccess;

@@ -34,6 +34,9 @@ void Registry::unload(int device) {
   for (const std::unique_ptr<FatBinary>& binary : binaries_) {
     binary->loaded.erase(device);
   }
+  for (const auto& [stub, kernel] : by_stub_) {
+    kernel->settings.erase(device);
+  }
 }
 
 void Registry::forget_settings() {

@@ -60,7 +60,7 @@ class Registry {
   Kernel* find_kernel(const void* stub_or_handle);
   Variable* find_variable(const void* host_address);
   bool has_binary(const FatBinary* binary) const;
-  // Forgets what was loaded on the device: its memory is gone.
+  // Forgets what was loaded and set on the device: its memory is gone.
   void unload(int device);
   // Forgets what cudaFuncSetAttribute has set.
   void forget_settings();

@@ -173,9 +173,15 @@ TEST_F(Memory, PeerCopiesCheckTheDevicesTheyName) {
   cudaFree(second);
 }
 
-TEST_F(Memory, AResetFreesTheDevicesMemory) {
+TEST_F(Memory, AResetTakesWhatTheDeviceHolds) {
   uint8_t* const pointer = allocate(64);
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
   EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaEventSynchronize(event), cudaErrorInvalidResourceHandle);
   EXPECT_EQ(counters().live_allocations, 0u);
   EXPECT_EQ(cudaFree(pointer), cudaErrorInvalidValue);
 }
