@@ -12,21 +12,28 @@ namespace {
 
 using ptx::Type;
 
+// Position and length are promised for 0 to 255 only. The 32-bit forms take the low byte of each;
+// the 64-bit ones are shifts by the whole number (measured on 9.0).
+template <class T>
+constexpr uint64_t field_number(uint32_t value) {
+  return sizeof(T) == 8 ? value : value & 0xFF;
+}
+
 template <class T>
 struct ExtractField {
   static T run(T a, uint32_t b, uint32_t c) {
     constexpr unsigned kWidth = 8 * sizeof(T);
     using Unsigned = std::make_unsigned_t<T>;
-    const unsigned position = b & 0xFF;
-    const unsigned length = c & 0xFF;
+    const uint64_t position = field_number<T>(b);
+    const uint64_t length = field_number<T>(c);
     if (length == 0) {
       return 0;
     }
     // Beyond the top: zeros, or the sign, which is that of the field's last bit inside the word.
-    const auto bit = [&](unsigned index) {
+    const auto bit = [&](uint64_t index) {
       return index < kWidth ? static_cast<unsigned>(static_cast<Unsigned>(a) >> index & 1) : 0u;
     };
-    const unsigned last = std::min(position + length - 1, kWidth - 1);
+    const uint64_t last = std::min<uint64_t>(position + length - 1, kWidth - 1);
     const bool fill = std::is_signed_v<T> && bit(last) != 0;
     Unsigned result = 0;
     for (unsigned index = 0; index < kWidth; ++index) {
@@ -63,8 +70,8 @@ template <class T>
 struct InsertField {
   static T run(T field, T base, uint32_t b, uint32_t c) {
     constexpr unsigned kWidth = 8 * sizeof(T);
-    const unsigned position = b & 0xFF;
-    const unsigned length = c & 0xFF;
+    const uint64_t position = field_number<T>(b);
+    const uint64_t length = field_number<T>(c);
     if (length == 0 || position >= kWidth) {
       return base;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extended-precision integer arithmetic: add.cc, addc, sub.cc, subc, mad.cc, madc. Each lane has
-// one carry flag.
+// one carry flag. Subtraction adds the complement, so that the flag is the carry of that addition:
+// set where nothing is borrowed. It can be seen where sub.cc is followed by addc (measured on 9.0).
 #include "isa/arithmetic.hpp"
 #include "isa/lane_ops.hpp"
 
@@ -45,11 +46,13 @@ StepResult with_carry(ExecContext& ctx, const Instr& i, uint32_t active) {
   constexpr bool kProduct = kKind == Carry::mad_low || kKind == Carry::mad_high;
   const T* c = kProduct ? ctx.reg<T>(i.ops[3]) : nullptr;
   for_lanes(active, [&](unsigned lane) {
-    const unsigned in = (i.mode & kReads) != 0 && carry_of(ctx, lane) ? 1 : 0;
+    // What goes in without a flag: nothing; the one of two's complement where something is
+    // subtracted.
+    const bool in = (i.mode & kReads) != 0 ? carry_of(ctx, lane) : kKind == Carry::sub;
     unsigned __int128 exact = 0;
     if constexpr (kKind == Carry::sub) {
-      exact = static_cast<unsigned __int128>(static_cast<Unsigned>(a[lane])) -
-              static_cast<Unsigned>(b[lane]) - in;
+      exact = static_cast<unsigned __int128>(static_cast<Unsigned>(a[lane])) +
+              static_cast<Unsigned>(~static_cast<Unsigned>(b[lane])) + in;
     } else if constexpr (kKind == Carry::add) {
       exact = static_cast<unsigned __int128>(static_cast<Unsigned>(a[lane])) +
               static_cast<Unsigned>(b[lane]) + in;
@@ -59,7 +62,6 @@ StepResult with_carry(ExecContext& ctx, const Instr& i, uint32_t active) {
     }
     d[lane] = static_cast<Unsigned>(exact);
     if ((i.mode & kWrites) != 0) {
-      // Of a difference the bits above are the borrow.
       set_carry(ctx, lane, (exact >> (8 * sizeof(T)) & 1) != 0);
     }
   });

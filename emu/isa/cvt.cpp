@@ -150,9 +150,6 @@ uint64_t finish_float(Type type, uint64_t code, const ConvertMode& mode) {
   if (mode.sat) {
     code = saturate_code(format, code);
   }
-  if (mode.ftz && type == Type::f32) {
-    code = num::bits_of(num::flush(num::float_of(static_cast<uint32_t>(code))));
-  }
   return code;
 }
 
@@ -162,10 +159,14 @@ uint64_t float_from_integer(Type type, Integer value, const ConvertMode& mode) {
   return finish_float(type, code, mode);
 }
 
-// Rounded at 10 bits, kept in an f32's place: the low 13 bits are zero.
+// Rounded at 10 bits, kept in an f32's place: the low 13 bits are zero, also those of the canonical
+// NaN.
+constexpr int kTf32Dropped = 13;
+constexpr uint64_t kTf32Kept = ~uint64_t{(1u << kTf32Dropped) - 1};
+
 uint64_t tf32_code(double value, const ConvertMode& mode) {
   const uint64_t code = convert_to(num::kTf32, value, mode);
-  return num::kTf32.is_nan(code) ? num::kF32Nan : code << 13;
+  return num::kTf32.is_nan(code) ? num::kF32Nan & kTf32Kept : code << kTf32Dropped;
 }
 
 uint64_t float_from_float(Type type, double value, const ConvertMode& mode) {
@@ -174,6 +175,9 @@ uint64_t float_from_float(Type type, double value, const ConvertMode& mode) {
   }
   if (mode.integral) {
     value = num::round_to_integral(value, mode.rounding);
+  }
+  if (mode.ftz && type == Type::f32) {
+    value = num::flush_exact(value);
   }
   return finish_float(type, convert_to(*format_of(type), value, mode), mode);
 }
@@ -199,6 +203,9 @@ uint64_t convert(const Instr& i, const ConvertMode& mode, uint64_t raw) {
                             : value.magnitude;
   }
   const double value = float_value(from, raw, mode.ftz);
+  if (to == Type::tf32 && mode.rounding == Rounding::kNearestAway && std::isnan(value)) {
+    return raw & kTf32Kept;  // .rna is an addition and a mask, and a NaN meets the mask alone
+  }
   if (format_of(to) != nullptr) {
     return float_from_float(to, value, mode);
   }

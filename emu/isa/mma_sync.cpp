@@ -37,27 +37,28 @@ MmaOperands operands_of(const Instr& i, const MmaShape& shape, bool f16) {
   return {i.ops, a, b, b + shape.b_registers()};
 }
 
-// Devices of capability 8.9 and 9.x add 8-bit products in fewer bits, as their wgmma does.
+bool is_fp8(num::ElementType type) {
+  return type == num::ElementType::e4m3 || type == num::ElementType::e5m2;
+}
+
+uint32_t capability_of(const ExecContext& ctx) {
+  return ctx.grid->request->device.capability;
+}
+
+// Capability 8.9 adds 8-bit products in fewer bits, as wgmma of 9.0 does.
 num::Accumulation accumulation_of(const ExecContext& ctx, const MmaPlan& plan) {
   num::Accumulation accumulation;
   accumulation.model = mma_model(ctx);
   accumulation.f16_result = plan.f16_accumulators;
-  const uint32_t capability = ctx.grid->request->device.capability;
-  if (plan.a.bits == 8 && capability < 100) {
+  if (plan.a.bits == 8 && capability_of(ctx) < 90) {
     accumulation.fraction_bits = num::kFp8WgmmaFraction;
     accumulation.result_fraction = num::kFp8WgmmaFraction;
   }
   return accumulation;
 }
 
-StepResult mma_floating(ExecContext& ctx, const Instr& i, uint32_t active) {
-  if (!mma_warp_is_whole(ctx, active)) {
-    return StepResult::fault;
-  }
-  const auto& plan = *static_cast<const MmaPlan*>(i.extra);
-  const MmaOperands ops = operands_of(i, plan.shape, plan.f16_accumulators);
-  MmaCodes codes;
-  gather_codes(ctx, plan.shape, ops.a, ops.b, codes);
+void multiply_directly(const ExecContext& ctx, const MmaPlan& plan, const MmaCodes& codes,
+                       MmaAccumulators& accumulators) {
   const size_t a_count = kMmaRows * plan.shape.k;
   const size_t b_count = kMmaColumns * plan.shape.k;
   alignas(32) std::array<int32_t, kMmaRows * kMmaMaxK> a_significand;
@@ -68,8 +69,6 @@ StepResult mma_floating(ExecContext& ctx, const Instr& i, uint32_t active) {
              a_exponent.data());
   num::split(plan.b.type, plan.b.right_shift, {codes.b.data(), b_count}, b_significand.data(),
              b_exponent.data());
-  MmaAccumulators accumulators;
-  gather_accumulators(ctx, ops.c, plan.f16_accumulators, accumulators);
   num::SplitProduct product;
   product.rows = kMmaRows;
   product.columns = kMmaColumns;
@@ -80,6 +79,27 @@ StepResult mma_floating(ExecContext& ctx, const Instr& i, uint32_t active) {
   product.b_significand = b_significand.data();
   product.b_exponent = b_exponent.data();
   num::multiply(product, accumulation_of(ctx, plan), accumulators.data());
+}
+
+StepResult mma_floating(ExecContext& ctx, const Instr& i, uint32_t active) {
+  if (!mma_warp_is_whole(ctx, active)) {
+    return StepResult::fault;
+  }
+  const auto& plan = *static_cast<const MmaPlan*>(i.extra);
+  const MmaOperands ops = operands_of(i, plan.shape, plan.f16_accumulators);
+  MmaCodes codes;
+  gather_codes(ctx, plan.shape, ops.a, ops.b, codes);
+  MmaAccumulators accumulators;
+  gather_accumulators(ctx, ops.c, plan.f16_accumulators, accumulators);
+  const bool unpacked = is_fp8(plan.a.type) && is_fp8(plan.b.type) &&
+                        unpacks_fp8(capability_of(ctx)) &&
+                        mma_model(ctx) == num::MmaModel::kHardware;
+  if (unpacked) {
+    multiply_unpacked(plan.shape, plan.a.type, plan.b.type, plan.f16_accumulators, codes,
+                      accumulators);
+  } else {
+    multiply_directly(ctx, plan, codes, accumulators);
+  }
   scatter_accumulators(ctx, ops.d, plan.f16_accumulators, accumulators);
   return StepResult::next;
 }
@@ -182,10 +202,7 @@ void decode_mma(DecodeContext& d) {
     d.reject("A or B has no type that is supported");
   }
   if (!kind && a->bits == 8 && a->kind == MmaElement::Kind::floating) {
-    const auto plain = [](const MmaElement& one) {
-      return one.type == num::ElementType::e4m3 || one.type == num::ElementType::e5m2;
-    };
-    if (!plain(*a) || !plain(*b)) {
+    if (!is_fp8(a->type) || !is_fp8(b->type)) {
       d.reject("6-bit and 4-bit types need .kind::f8f6f4");
     }
   }

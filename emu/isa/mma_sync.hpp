@@ -34,6 +34,12 @@ void add_fragment(DecodeContext& d, size_t index, ptx::Type slot, unsigned regis
 // kind::mxf8f6f4, mxf4 and mxf4nvf4 with .block_scale: isa/mma_block_scale.cpp.
 void decode_mma_block_scale(DecodeContext& d, std::string_view kind);
 
+// Capabilities 9.0 to 10.3 multiply no 8-bit floating point in mma.sync: isa/mma_unpacked.cpp.
+bool unpacks_fp8(uint32_t capability);
+// D = C + A B as they do it. e4m3 or e5m2.
+void multiply_unpacked(const MmaShape& shape, num::ElementType a, num::ElementType b,
+                       bool f16_accumulators, const MmaCodes& codes, MmaAccumulators& accumulators);
+
 // All lanes of the warp, or a fault.
 bool mma_warp_is_whole(ExecContext& ctx, uint32_t active);
 num::MmaModel mma_model(const ExecContext& ctx);

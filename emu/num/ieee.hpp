@@ -121,6 +121,11 @@ inline uint16_t float_to_bf16(float value) {
 inline float flush(float value) {
   return (bits_of(value) & 0x7F800000u) == 0 ? float_of(bits_of(value) & 0x80000000u) : value;
 }
+// A result to be flushed, before it is rounded (to odd or exact): what lies below the smallest
+// normal number becomes zero even where rounding would have carried it there.
+inline double flush_exact(double value) {
+  return std::fabs(value) < 0x1p-126 ? std::copysign(0.0, value) : value;
+}
 inline float canonical(float value) {
   return std::isnan(value) ? float_of(kF32Nan) : value;
 }

@@ -11,7 +11,7 @@
 namespace emu::num {
 
 // An exponent at or above it comes from an infinity or a NaN.
-inline constexpr int32_t kSpecialThreshold = 1 << 19;
+inline constexpr int32_t kSpecialThreshold = kSplitSpecialExponent;
 
 // sum * 2^exponent as f32, cut toward zero; overflow is infinity.
 inline uint32_t cut_to_f32(int64_t sum, int exponent, int result_fraction) {

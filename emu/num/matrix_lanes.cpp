@@ -43,7 +43,9 @@ void sum_terms(const TermRow& row, TermSums& result) {
     load(row.b_significand + 8 * k, significand);
     load(row.b_exponent + 8 * k, exponent);
     products[k] = significand * row.a_significand[k];
-    exponents[k] = exponent + (scale + row.a_exponent[k]);
+    exponent += scale + row.a_exponent[k];
+    const Lanes is_zero = (products[k] == 0) & (exponent < kSplitSpecialExponent);
+    exponents[k] = is_zero != 0 ? Lanes{} + kSplitZeroExponent : exponent;
     largest = exponents[k] > largest ? exponents[k] : largest;
   }
   WideLanes sums{};

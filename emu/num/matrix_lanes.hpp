@@ -10,11 +10,14 @@ namespace emu::num {
 
 inline constexpr int kMaxLaneK = 64;
 
-// A zero factor counts with this exponent, so that it does not set the alignment.
+// Zeros count with this exponent, so that they do not set the alignment: a zero C, and a product
+// with a zero factor however large the other factor is.
 inline constexpr int32_t kSplitZeroExponent = -126;
 // Exponents that mark what is not a number; the significand of an infinity keeps its sign.
 inline constexpr int32_t kSplitInfinityExponent = 1 << 20;
 inline constexpr int32_t kSplitNanExponent = 1 << 21;
+// At or above it a sum of exponents comes from one of them.
+inline constexpr int32_t kSplitSpecialExponent = 1 << 19;
 
 struct TermSums {
   alignas(32) int32_t largest_exponent[8];

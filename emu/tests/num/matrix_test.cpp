@@ -182,8 +182,9 @@ TEST(Matrix, HardwareModelOfAllPairsOfTypes) {
               const double x = p.a[m * p.k + i];
               const double y = p.b[i * kLaneColumns + n];
               const int scale = p.a_scale[m] + p.b_scale[n];
-              terms.push_back({std::ldexp(x * y, scale), factor_exponent(a.format, x) +
-                                                             factor_exponent(b.format, y) + scale});
+              const int exponent =
+                  factor_exponent(a.format, x) + factor_exponent(b.format, y) + scale;
+              terms.push_back({std::ldexp(x * y, scale), x * y == 0 ? kZeroExponent : exponent});
             }
             ASSERT_EQ(float_of(d[m * kColumns + n]), model_sum(terms, fraction, result_fraction))
                 << "types " << int(a.type) << " " << int(b.type) << " row " << m << " column " << n;
@@ -230,6 +231,18 @@ TEST(Matrix, ExactModelOverTheWholeExponentRange) {
   d = p.c;
   multiply(p.product(14, false), {MmaModel::kHardware}, d.data());
   EXPECT_EQ(d[0], 0u) << "the large terms cancel, the small ones were cut";
+}
+
+TEST(Matrix, ALargeFactorOfAZeroProductSetsNoAlignment) {
+  Problem p(16);
+  const TypeInfo& bf16 = kTypes[6];
+  p.set_a(0, 0, bf16, 0);
+  p.set_b(0, 0, bf16, 0x7F00);  // 2^127
+  p.set_a(0, 1, bf16, 0x3C80);  // 2^-6
+  p.set_b(0, 1, bf16, 0x3C80);
+  std::vector<uint32_t> d = p.c;
+  multiply(p.product(14, false), {MmaModel::kHardware}, d.data());
+  EXPECT_EQ(float_of(d[0]), 0x1p-12f);
 }
 
 TEST(Matrix, SpecialValues) {

@@ -115,8 +115,13 @@ def permuted(a, b, selector):
     return result
 
 
+def field_numbers(position, length, width):
+    """64-bit forms take the whole numbers, 32-bit ones their low bytes."""
+    return (position, length) if width == 64 else (position & 0xFF, length & 0xFF)
+
+
 def field(a, position, length, width, is_signed):
-    position, length = position & 0xFF, length & 0xFF
+    position, length = field_numbers(position, length, width)
     if length == 0:
         return 0
     source = bits(a, width)
@@ -126,10 +131,10 @@ def field(a, position, length, width, is_signed):
 
 
 def inserted(a, b, position, length, width):
-    position, length = position & 0xFF, length & 0xFF
+    position, length = field_numbers(position, length, width)
     result = bits(b, width)
-    for i in range(length):
-        if position + i < width and i < width:
+    for i in range(min(length, width)):
+        if position + i < width:
             result[position + i] = a >> i & 1
     return number(result)
 

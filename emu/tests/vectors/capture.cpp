@@ -138,7 +138,7 @@ std::string provenance(const Gpu& gpu, const std::string& source) {
 void capture(const Gpu& gpu, const std::filesystem::path& folder, const std::string& path) {
   std::vector<Form> taken;
   for (Form& form : read_forms(path)) {
-    if (form.target > gpu.capability) {
+    if (form.target > gpu.capability || (form.device != 0 && form.device != gpu.capability)) {
       continue;
     }
     std::vector<bool> differs;

@@ -182,12 +182,12 @@ def between_floats(w):
             return encode(F32, sign, Fraction(whole))
 
         w.op(f"cvt.{mode}.f32.f32 $d0, $s0;", "b32", ["b32"], integral, float_inputs(w, F32, 30))
-    # The low 13 bits of a tf32 are zero; NaN is the f32 one.
+    # The low 13 bits of a tf32 are zero, also of the canonical NaN. .rna keeps the bits of a NaN.
     for mode in ["rna", "rn", "rz"]:
 
         def tf32(x, mode=mode):
             code = convert(TF32, decode(F32, x), mode)
-            return 0x7FFFFFFF if code == TF32.nan else code << 13
+            return x & ~0x1FFF if mode == "rna" and code == TF32.nan else code << 13
 
         w.op(f"cvt.{mode}.tf32.f32 $d0, $s0;", "b32", ["b32"], tf32, wide_inputs(w, F32), target=90)
 

@@ -189,10 +189,16 @@ def saturate(code, fmt=F32):
 
 
 def with_modifiers(function, ftz, sat):
+    """`function` computes a code from numbers and a rounding mode, which has a default."""
+
     def run(*codes):
         codes = [flush(c) if ftz else c for c in codes]
-        result = function(*[decode(F32, c) for c in codes])
-        result = flush(result) if ftz else result
+        numbers = [decode(F32, c) for c in codes]
+        result = function(*numbers)
+        # Flushing looks at the exact result, which is below the smallest normal number exactly
+        # where its magnitude cut toward zero is.
+        if ftz and flush(function(*numbers, "rz")) & ~F32.sign_bit == 0:
+            result &= F32.sign_bit
         return saturate(result) if sat else result
 
     return run

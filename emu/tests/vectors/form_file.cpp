@@ -116,6 +116,8 @@ std::vector<Form> read_forms(const std::string& path) {
       forms.back().target = static_cast<unsigned>(std::stoul(rest));
     } else if (key == "warps") {
       forms.back().warps = static_cast<unsigned>(std::stoul(rest));
+    } else if (key == "device") {
+      forms.back().device = static_cast<unsigned>(std::stoul(rest));
     } else if (key == "code") {
       forms.back().code += rest + "\n";
     } else if (key == "in") {
@@ -150,6 +152,9 @@ void write_forms(const std::string& path, const std::string& comment,
     out << "form " << form.name << "\ntarget " << form.target << "\n";
     if (form.warps != 1) {
       out << "warps " << form.warps << "\n";
+    }
+    if (form.device != 0) {
+      out << "device " << form.device << "\n";
     }
     std::istringstream code(form.code);
     for (std::string line; std::getline(code, line);) {

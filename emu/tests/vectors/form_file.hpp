@@ -19,6 +19,7 @@ struct Form {
   std::string name;
   unsigned target = 80;
   unsigned warps = 1;                // of a CTA
+  unsigned device = 0;               // the only capability that answers so; 0: any from `target`
   std::string code;                  // with $s0, $s1... and $d0, $d1...
   std::vector<std::string> inputs;   // b16, b32, b64, pred
   std::vector<std::string> outputs;  // the same

@@ -13,9 +13,9 @@ class Writer:
         self.random = random.Random(seed)
         self.names = set()
 
-    def form(self, name, code, outs, ins, cases, target=80, warps=1):
+    def form(self, name, code, outs, ins, cases, target=80, warps=1, device=None):
         """`cases`: (inputs, outputs) or (inputs, None); they are filled up to whole CTAs of
-        `warps` warps."""
+        `warps` warps. `device`: the only capability that answers so."""
         assert name not in self.names, name
         self.names.add(name)
         cases = list(cases)
@@ -23,6 +23,8 @@ class Writer:
         self.stream.write(f"form {name}\ntarget {target}\n")
         if warps != 1:
             self.stream.write(f"warps {warps}\n")
+        if device is not None:
+            self.stream.write(f"device {device}\n")
         for line in code.strip().splitlines():
             self.stream.write(f"code {line.strip()}\n")
         self.stream.write(f"in {' '.join(ins)}\nout {' '.join(outs)}\n")

@@ -224,7 +224,8 @@ def carries(w):
             def both(a0, a1, b0, b1, sign=sign, width=width, mask=mask):
                 total = (a0 | a1 << width) + sign * (b0 | b1 << width)
                 low, high = total & mask, total >> width & mask
-                return [low, high, total >> 2 * width & 1]
+                # Subtraction carries where it does not borrow.
+                return [low, high, (total >> 2 * width & 1) ^ int(sign < 0)]
 
             code = f"""{opcode}.cc.{kind} $d0, $s0, $s2;
                        {opcode}c.cc.{kind} $d1, $s1, $s3;

@@ -7,7 +7,7 @@ write them; the handlers use formulas instead.
 
 from fractions import Fraction
 
-from exact import F32, decode, encode_value, floor_log2
+from exact import F16, F32, decode, encode_value, floor_log2
 
 
 def spread(index, modes):
@@ -86,6 +86,8 @@ def product_terms(a_format, b_format, a_row, b_column, scale=0):
     for a, b in zip(a_row, b_column, strict=True):
         x, y = decode(a_format, a), decode(b_format, b)
         exponent = factor_exponent(a_format, x) + factor_exponent(b_format, y) + scale
+        if x[2] * y[2] == 0:
+            exponent = -126  # a zero product is no larger for a large factor
         terms.append((signed(x) * signed(y) * Fraction(2) ** scale, exponent))
     return terms
 
@@ -93,3 +95,19 @@ def product_terms(a_format, b_format, a_row, b_column, scale=0):
 def accumulator_term(code, fmt=F32):
     decoded = decode(fmt, code)
     return signed(decoded), factor_exponent(fmt, decoded)
+
+
+def unpacked_sum(a_format, b_format, a_row, b_column, start):
+    """e4m3 and e5m2 where mma.sync has no multipliers for them (9.0 to 10.3): as f16, the lower
+    two of every four neighbours along K, then the upper two, and C in an addition of its own."""
+    total = 0
+    for upper in (False, True):
+        chosen = [k for k in range(len(a_row)) if (k % 4 >= 2) == upper]
+        factors = [
+            [encode_value(F16, signed(decode(fmt, row[k]))) for k in chosen]
+            for fmt, row in ((a_format, a_row), (b_format, b_column))
+        ]
+        terms = product_terms(F16, F16, *factors)
+        terms.append(accumulator_term(total))
+        total = to_f32_toward_zero(hardware_sum(terms, 25))
+    return encode_value(F32, signed(decode(F32, start)) + signed(decode(F32, total)))

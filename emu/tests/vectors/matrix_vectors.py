@@ -16,6 +16,7 @@ from matrix_model import (
     product_terms,
     signed,
     to_f32_toward_zero,
+    unpacked_sum,
 )
 
 ROWS, COLUMNS = 16, 8
@@ -113,7 +114,9 @@ def outputs(c, compute):
     return {place: compute(place[0], place[1], c[place]) for place in c}
 
 
-def floating(w, name, opcode, shape, a_type, b_type, f16=False, target=80, warps=3):
+def floating(
+    w, name, opcode, shape, a_type, b_type, f16=False, target=80, warps=3, device=None, fraction=25
+):
     (a_format, a_shift), (b_format, b_shift) = a_type, b_type
     cases = []
     for warp in range(warps):
@@ -129,10 +132,14 @@ def floating(w, name, opcode, shape, a_type, b_type, f16=False, target=80, warps
             c[place] = random_code(w, F16, True) if f16 else random_accumulator(w, narrow)
 
         def compute(row, column, start, a=a, b=b):
+            if device == 90:
+                return unpacked_sum(a_format, b_format, codes(a[row]), codes(b[column]), start)
             terms = product_terms(a_format, b_format, codes(a[row]), codes(b[column]))
             terms.append(accumulator_term(start, F16 if f16 else F32))
-            total = hardware_sum(terms, 25)
-            return encode_value(F16, total) if f16 else to_f32_toward_zero(total)
+            total = hardware_sum(terms, fraction)
+            if f16:
+                return encode_value(F16, total)
+            return to_f32_toward_zero(total, min(fraction, 23))
 
         c_words = accumulator_words(c)
         d_words = accumulator_words(outputs(c, compute))
@@ -143,7 +150,8 @@ def floating(w, name, opcode, shape, a_type, b_type, f16=False, target=80, warps
         add_cases(cases, shape, a_words, b_words, c_words, d_words)
     count = 2 if f16 else 4
     ins = ["b32"] * (shape.a_registers + shape.b_registers + count)
-    w.form(name, instruction(opcode, shape, count), ["b32"] * count, ins, cases, target)
+    code = instruction(opcode, shape, count)
+    w.form(name, code, ["b32"] * count, ins, cases, target, device=device)
 
 
 def integers(w, k, a_kind, b_kind, satfinite):
@@ -208,9 +216,14 @@ NARROW = {
 
 def narrow_types(w):
     for a, b in [("e4m3", "e4m3"), ("e5m2", "e4m3"), ("e5m2", "e5m2")]:
-        # The same in every respect but the device, whose accumulation differs below 10.0.
-        opcode = f"mma.sync.aligned.m16n8k32.row.col.f32.{a}.{b}.f32"
-        floating(w, opcode, opcode, Shape(32, 8), NARROW[a], NARROW[b], target=89)
+        # Three kinds of devices: with 13 fraction bits, without such multipliers, with 25.
+        for device, fraction in ((89, 13), (90, 25), (120, 25)):
+            opcode = f"mma.sync.aligned.m16n8k32.row.col.f32.{a}.{b}.f32"
+            name = f"{opcode}/{device}"
+            types = NARROW[a], NARROW[b]
+            floating(
+                w, name, opcode, Shape(32, 8), *types, target=89, device=device, fraction=fraction
+            )
     for a, b in [
         ("e4m3", "e2m1"),
         ("e2m1", "e5m2"),
