@@ -17,7 +17,7 @@ struct Granule {
   uint16_t unfenced_write = 0;  // warp + 1 of the last generic write without proxy fence (9.3)
   uint32_t unfenced_read = 0;   // bit per warp: has read since its last proxy fence
   uint8_t mbarriers = 0;        // bit 0, 1: the lower, upper 8 bytes hold a valid mbarrier
-  uint8_t unfenced_init = 0;  // warp + 1 whose mbarrier.init no fence has published
+  uint8_t unfenced_init = 0;    // warp + 1 whose mbarrier.init no fence has published
 };
 
 class SharedMemory {

@@ -7,8 +7,8 @@
 
 #include "exec/launch.hpp"
 #include "fatbin/container.hpp"
-#include "tool/arguments.hpp"
 #include "runtime/device_spec.hpp"
+#include "tool/arguments.hpp"
 
 namespace emu::ptxemu {
 namespace {

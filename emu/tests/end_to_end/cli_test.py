@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program under the emulated runtime.
 
-  cli_test.py PROGRAM ARCHS verify CAPABILITY      the acceptance problems, every kernel that takes them
+  cli_test.py PROGRAM ARCHS verify CAPABILITY      the acceptance problems, every kernel
   cli_test.py PROGRAM ARCHS schedules CAPABILITY   one problem under every schedule
   cli_test.py PROGRAM ARCHS info                   two devices and their libraries
-  cli_test.py PROGRAM ARCHS fault                  a launch that fails: exit 4, and the kernel's name
+  cli_test.py PROGRAM ARCHS fault                  a failing launch: exit 4, and the kernel's name
 
 ARCHS is what was built, as "sm80;sm120f". The caller sets LD_LIBRARY_PATH.
 """
@@ -46,9 +46,7 @@ def library_for(capability: str, archs: list[str]) -> str:
 
 
 def verify(program: str, archs: list[str], capability: str) -> None:
-    result = run(
-        program, ["verify", *PROBLEMS, "--device", "cuda:0"], EMU_DEVICES=capability
-    )
+    result = run(program, ["verify", *PROBLEMS, "--device", "cuda:0"], EMU_DEVICES=capability)
     require(result.returncode == 0, "verify fails", result)
     kernel = f"cuda:{library_for(capability, archs)}:"
     require(kernel in result.stdout, f"no kernel {kernel} is listed", result)

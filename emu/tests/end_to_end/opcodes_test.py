@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opcodes in the PTX of our GPU libraries against the lists in opcodes/.
 
-  opcodes_test.py PTXEMU LIBRARY LIST            fails where the library has an opcode that is not in the list, or one that
-                                                 the emulator does not support
+  opcodes_test.py PTXEMU LIBRARY LIST            fails where the library has an opcode that the
+                                                 list or the emulator lacks
   opcodes_test.py PTXEMU LIBRARY LIST --update   writes the list
 
-A list names what some version of the library has used; an opcode that is gone does no harm. A new one comes from a changed
-kernel or another compiler, and wants a look at how the emulator treats it.
+A list names what some version of the library has used; an opcode that is gone does no harm. A new
+one comes from a changed kernel or another compiler, and wants a look at how the emulator treats it.
 """
 
 import pathlib
@@ -17,7 +17,9 @@ import sys
 
 
 def census(ptxemu: str, library: str) -> tuple[set[str], str]:
-    result = subprocess.run([ptxemu, "census", library], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [ptxemu, "census", library], capture_output=True, text=True, check=False
+    )
     if result.returncode != 0:
         raise SystemExit(f"{library}: {result.stdout[-3000:]}{result.stderr}")
     return set(re.findall(r"^ +\d+  (\S+)$", result.stdout, flags=re.M)), result.stdout

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs mutants of our GPU kernels under the emulator and tells which of them it finds.
 
-A mutant is a kernel with one synchronising instruction left out or altered (emu/check/mutation.hpp). It is found when
-`mxgemm verify` fails under a schedule of the portfolio; the race detector is on. Survivors must be listed, each with its
-reason, in survivors.txt beside this file; an unlisted one, or a detection rate of the others below the target, is a
-failure.
+A mutant is a kernel with one synchronising instruction left out or altered
+(emu/check/mutation.hpp). It is found when `mxgemm verify` fails under a schedule of the portfolio;
+the race detector is on. Survivors must be listed, each with its reason, in survivors.txt beside
+this file; an unlisted one, or a detection rate of the others below the target, is a failure.
 
-  run_mutants.py --mxgemm build/bin/mxgemm --emulator build/emu [--kernel <part of a name>] [--count N] [--jobs N]
+  run_mutants.py --mxgemm build/bin/mxgemm --emulator build/emu [--kernel <part of a name>]
+                 [--count N] [--jobs N]
 """
 
 import argparse
@@ -25,24 +26,58 @@ TARGET = 0.90  # of the mutants that are not equivalent to the kernel
 MAX_STEPS = 6_000_000
 SECONDS_PER_RUN = 120
 
-# Device, kernel (as mxgemm names it), part of the mangled name, problems: more K tiles than pipeline stages, more output
-# tiles than resident CTAs, with and without C; and one K tile, so that the producer runs several output tiles ahead.
+# Device, kernel (as mxgemm names it), part of the mangled name, problems: more K tiles than pipeline
+# stages, more output tiles than resident CTAs, with and without C; and one K tile, so that the
+# producer runs several output tiles ahead.
 KERNELS = [
-    ("8.6", "cuda:sm80:gemm_mxf4_mxf4_any_64x128x32_s4", "FlatTile",
-     ["m130n200k512:mxf4:mxf4:bf16"]),
-    ("12.0", "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128_coop", "device_kernel",
-     ["m130n264k768:mxf4:mxf4:bf16", "m130n264k768:mxf4:mxf4:bf16:beta=0.5",
-      "m520n264k128:mxf4:mxf4:bf16"]),
-    ("10.0", "cuda:sm100f:gemm_mxf4_mxf4_bf16_256x128x256_2sm", "device_kernel",
-     ["m260n264k2048:mxf4:mxf4:bf16", "m260n264k2048:mxf4:mxf4:bf16:beta=0.5",
-      "m1030n264k256:mxf4:mxf4:bf16"]),
+    (
+        "8.6",
+        "cuda:sm80:gemm_mxf4_mxf4_any_64x128x32_s4",
+        "FlatTile",
+        ["m130n200k512:mxf4:mxf4:bf16"],
+    ),
+    (
+        "12.0",
+        "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128_coop",
+        "device_kernel",
+        [
+            "m130n264k768:mxf4:mxf4:bf16",
+            "m130n264k768:mxf4:mxf4:bf16:beta=0.5",
+            "m520n264k128:mxf4:mxf4:bf16",
+        ],
+    ),
+    (
+        "10.0",
+        "cuda:sm100f:gemm_mxf4_mxf4_bf16_256x128x256_2sm",
+        "device_kernel",
+        [
+            "m260n264k2048:mxf4:mxf4:bf16",
+            "m260n264k2048:mxf4:mxf4:bf16:beta=0.5",
+            "m1030n264k256:mxf4:mxf4:bf16",
+        ],
+    ),
 ]
 
-# The kinds of mistake that each schedule shows best come first, so that most mutants end after one or two runs.
+# The kinds of mistake that each schedule shows best come first, so that most mutants end after one
+# or two runs.
 PORTFOLIO = [
-    ("random", 1), ("late+pct", 1), ("early+pct", 1), ("plain", 1), ("random", 2), ("random", 3), ("random", 4),
-    ("late", 1), ("late", 2), ("pct", 1), ("pct", 2), ("pct", 3), ("pct", 4), ("late+pct", 2), ("late+pct", 3),
-    ("early+pct", 2), ("early+pct", 3),
+    ("random", 1),
+    ("late+pct", 1),
+    ("early+pct", 1),
+    ("plain", 1),
+    ("random", 2),
+    ("random", 3),
+    ("random", 4),
+    ("late", 1),
+    ("late", 2),
+    ("pct", 1),
+    ("pct", 2),
+    ("pct", 3),
+    ("pct", 4),
+    ("late+pct", 2),
+    ("late+pct", 3),
+    ("early+pct", 2),
+    ("early+pct", 3),
 ]
 
 
@@ -51,16 +86,33 @@ def run(options, case, policy, seed, mutant=None, coverage=None):
     device, kernel, name, problems = case
     environment = dict(os.environ)
     environment.update(
-        EMU_DEVICES=device, EMU_SCHED=policy, EMU_SEED=str(seed), EMU_RACE="1", EMU_MAX_STEPS=str(MAX_STEPS),
-        EMU_ABORT="0", LD_LIBRARY_PATH=f"{options.emulator}:{environment.get('LD_LIBRARY_PATH', '')}",
+        EMU_DEVICES=device,
+        EMU_SCHED=policy,
+        EMU_SEED=str(seed),
+        EMU_RACE="1",
+        EMU_MAX_STEPS=str(MAX_STEPS),
+        EMU_ABORT="0",
+        LD_LIBRARY_PATH=f"{options.emulator}:{environment.get('LD_LIBRARY_PATH', '')}",
     )
     if mutant is not None:
         environment["EMU_MUTATE"] = f"{name}:{mutant}"
     if coverage is not None:
         environment["EMU_COVERAGE"] = coverage
-    command = [options.mxgemm, "verify", *problems, "--device", "cuda:0", "--kernel", kernel, "--data", "exact"]
+    command = [
+        options.mxgemm,
+        "verify",
+        *problems,
+        "--device",
+        "cuda:0",
+        "--kernel",
+        kernel,
+        "--data",
+        "exact",
+    ]
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS_PER_RUN)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=SECONDS_PER_RUN
+        )
     except subprocess.TimeoutExpired:
         return -1, "timed out"
     return done.returncode, done.stdout + done.stderr
@@ -126,12 +178,18 @@ def run_case(options, case, rules, chooser):
     mutants, elsewhere = mutants_of(options, case)
     for rule in rules:
         rule.left = rule.at_most
-    chosen = sorted(chooser.sample(mutants, min(options.count, len(mutants)))) if options.count else mutants
+    chosen = (
+        sorted(chooser.sample(mutants, min(options.count, len(mutants))))
+        if options.count
+        else mutants
+    )
     if options.numbers:
         chosen = [mutant for mutant in mutants if mutant[0] in options.numbers]
     found, excused, unexplained = 0, {"equivalent": 0, "blind spot": 0}, []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for mutant, schedule, report in pool.map(lambda m: (m, *try_mutant(options, case, m[0])), chosen):
+        for mutant, schedule, report in pool.map(
+            lambda m: (m, *try_mutant(options, case, m[0])), chosen
+        ):
             what = f"{mutant[0]:4} line {mutant[1]}, {mutant[2]}"
             if schedule:
                 found += 1
@@ -146,21 +204,37 @@ def run_case(options, case, rules, chooser):
             print(f"  {what}: survives, {rule.kind if rule else 'UNEXPLAINED'}", flush=True)
     counted = len(chosen) - excused["equivalent"]
     rate = found / counted if counted else 1.0
-    print(f"{case[1]}: {len(chosen)} mutants ({elsewhere} more in code that these problems do not run), {found} found, "
-          f"{excused['equivalent']} equivalent, {excused['blind spot']} in known blind spots, {len(unexplained)} "
-          f"unexplained; {100 * rate:.1f} % of those not equivalent", flush=True)
+    print(
+        f"{case[1]}: {len(chosen)} mutants ({elsewhere} more in code that these problems do not "
+        f"run), {found} found, {excused['equivalent']} equivalent, {excused['blind spot']} in "
+        f"known blind spots, {len(unexplained)} unexplained; {100 * rate:.1f} % of those not "
+        "equivalent",
+        flush=True,
+    )
     return found, counted, unexplained
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--mxgemm", required=True)
     parser.add_argument("--emulator", required=True, help="folder of libcudart.so.13")
     parser.add_argument("--kernel", default="", help="only kernels whose name contains this")
-    parser.add_argument("--count", type=int, default=0, help="so many mutants of each kernel, chosen by --seed; 0 = all")
+    parser.add_argument(
+        "--count",
+        type=int,
+        default=0,
+        help="so many mutants of each kernel, chosen by --seed; 0 = all",
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--numbers", type=int, nargs="*", help="only these mutants")
-    parser.add_argument("--schedules", type=int, default=len(PORTFOLIO), help="so many of the portfolio's, in its order")
+    parser.add_argument(
+        "--schedules",
+        type=int,
+        default=len(PORTFOLIO),
+        help="so many of the portfolio's, in its order",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()

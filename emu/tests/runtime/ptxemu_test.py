@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line of ptxemu.
 
-  ptxemu_test.py PTXEMU LIBRARY     LIBRARY: a shared library with the kernels of kernels.cu
+ptxemu_test.py PTXEMU LIBRARY     LIBRARY: a shared library with the kernels of kernels.cu
 """
 
 import pathlib
@@ -82,8 +82,12 @@ def check_runs(ptxemu: str, folder: pathlib.Path) -> None:
     expect(ptxemu, ["run", str(file), "other"], 1, "has no kernel other")
     file.write_text(PTX.replace("mul.f32", "mul.f99"))
     expect(ptxemu, ["census", str(file)], 1, "mul.f99")
-    file.write_text(PTX.replace("ret;", ""  # a body that never closes
-                                ).replace("}", ""))
+    file.write_text(
+        PTX.replace(
+            "ret;",
+            "",  # a body that never closes
+        ).replace("}", "")
+    )
     expect(ptxemu, ["census", str(file)], 1, "line")
 
 
