@@ -26,9 +26,9 @@ TARGET = 0.90  # of the mutants that are not equivalent to the kernel
 MAX_STEPS = 6_000_000
 SECONDS_PER_RUN = 120
 
-# Device, kernel (as mxgemm names it), part of the mangled name, problems: more K tiles than pipeline
-# stages, more output tiles than resident CTAs, with and without C; and one K tile, so that the
-# producer runs several output tiles ahead.
+# Device, kernel (as mxgemm names it), part of the mangled name, problems: more K tiles than
+# pipeline stages, more output tiles than resident CTAs, with and without C; and one K tile, so that
+# the producer runs several output tiles ahead.
 KERNELS = [
     (
         "8.6",
