@@ -32,9 +32,9 @@ SECONDS_PER_RUN = 120
 KERNELS = [
     (
         "8.6",
-        "cuda:sm80:gemm_mxf4_mxf4_any_64x128x32_s4",
+        "cuda:sm80:gemm_mxf4_mxf4_any_64x128x128_s2",
         "FlatTile",
-        ["m130n200k512:mxf4:mxf4:bf16"],
+        ["m130n200k1056:mxf4:mxf4:bf16"],
     ),
     (
         "12.0",
