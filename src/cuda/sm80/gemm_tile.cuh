@@ -254,14 +254,12 @@ __device__ __forceinline__ void multiply_tile(const GemmParams& params, int64_t 
                                      Gemm::Layout::offset(g, t * Gemm::kUnits),
                                      0};
 
-  // Of the copies of a step, A's are the older ones.
   state.a.load_first();
-  copy_async_commit();
   state.b.load();
   copy_async_commit();
   copy_async_wait<0>();
   state.a.expand_first();
-  copy_async_commit();
+  copy_async_commit();  // of the copies of a step, A's are the older ones
   state.start(std::make_integer_sequence<int, kRowsOfB>());
   copy_async_wait<1>();
   __syncthreads();
