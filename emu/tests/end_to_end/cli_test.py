@@ -7,7 +7,7 @@
   cli_test.py PROGRAM ARCHS info                   two devices and their libraries
   cli_test.py PROGRAM ARCHS fault                  a failing launch: exit 4, and the kernel's name
 
-ARCHS is what was built, as "sm80;sm120f". The caller sets LD_LIBRARY_PATH.
+ARCHS is what was built, as "sm80,sm120f". The caller sets LD_LIBRARY_PATH.
 """
 
 import os
@@ -94,7 +94,7 @@ def main() -> None:
     if len(sys.argv) < 4 or sys.argv[3] not in scenarios:
         raise SystemExit(__doc__)
     program, archs, scenario, *rest = sys.argv[1:]
-    scenarios[scenario](program, archs.split(";"), *rest)
+    scenarios[scenario](program, archs.split(","), *rest)
 
 
 if __name__ == "__main__":
