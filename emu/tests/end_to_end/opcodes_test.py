@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Opcodes in the PTX of our GPU libraries against the lists in opcodes/.
+"""Opcodes in the PTX of our GPU libraries against opcodes.txt, one list for all.
 
   opcodes_test.py PTXEMU LIBRARY LIST            fails where the library has an opcode that the
                                                  list or the emulator lacks
@@ -33,14 +33,15 @@ def main() -> None:
     if len(found) < 50 or "0 instructions are not supported" not in output:
         raise SystemExit(f"{library}: {output[-3000:]}")
     path = pathlib.Path(file)
+    known = set(path.read_text().split())
     if sys.argv[4:] == ["--update"]:
-        path.write_text("".join(f"{opcode}\n" for opcode in sorted(found)))
+        path.write_text("".join(f"{opcode}\n" for opcode in sorted(found | known)))
         return
-    fresh = found - set(path.read_text().split())
+    fresh = found - known
     if fresh:
         raise SystemExit(
             f"{library} has opcodes that {path.name} does not list: {' '.join(sorted(fresh))}\n"
-            "See that the emulator does what they mean, then write the list anew with --update."
+            "See that the emulator does what they mean, then add them with --update."
         )
 
 
