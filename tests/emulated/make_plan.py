@@ -22,7 +22,7 @@ import random
 import subprocess
 import sys
 
-M = (1, 3, 127, 128, 129, 133, 300)
+M = (1, 3, 16, 127, 128, 129, 133, 300)
 N = (8, 40, 132, 136, 528)
 K = (32, 64, 96, 160, 512, 528, 2880)
 SCALES = ("", ":pad=zero", ":scales=rowmajor")
@@ -96,11 +96,12 @@ def factors(
     """Names of the factors and their values."""
     # CUTLASS's kernels want rows and pointers aligned to 16 or 32 bytes; sm80's want nothing.
     if library == "sm80":
-        strides = ("", ":lda=+4", ":ldb=+2", ":lda=+6:ldb=+34")
-        offset, extra_c, extra_d = ":off=4", 3, 5
+        # 16-byte copies need rows and pointers to be aligned; what is not takes other paths.
+        strides = ("", ":lda=+64", ":ldb=+128", ":lda=+4", ":ldb=+2", ":lda=+6:ldb=+34")
+        offsets, extra_c, extra_d = ("", ":off=16", ":off=4"), 3, 5
     else:
         strides = ("", ":lda=+64", ":ldb=+128", ":lda=+192:ldb=+64")
-        offset, extra_c, extra_d = ":off=32", 16, 32
+        offsets, extra_c, extra_d = ("", ":off=32"), 16, 32
     return {
         "variant": tuple(variants),
         "device": tuple(range(len(DEVICES[library]))),
@@ -116,7 +117,7 @@ def factors(
         "stride": strides,
         "ldc": (0, extra_c),
         "ldd": (0, extra_d),
-        "off": ("", offset),
+        "off": offsets,
         "data": DATA,
         "policy": POLICIES,
     }
@@ -261,7 +262,7 @@ def thorough_cases(levels: dict[str, tuple[object, ...]], variants: list[Variant
                 | options
                 | {"variant": variant, "n": 136}
             )
-            case["m"] = 133 if variant.takes("m", 133) else 3
+            case["m"] = 133 if variant.takes("m", 133) else (3, 16)[index]
             case["k"] = options["k"] if variant.takes("k", options["k"]) else 512
             case["source"] = options["source"] if variant.takes("source", options["source"]) else ""
             case["d"] = outputs_of(variant)[-1]
