@@ -256,14 +256,18 @@ def thorough_cases(levels: dict[str, tuple[object, ...]], variants: list[Variant
         if variant.kernel in seen:
             continue
         seen.add(variant.kernel)
-        for index, options in enumerate(THOROUGH):
+        # Kernels for few rows have one path up to 8 of them and another for more, and both only
+        # where scales are aligned, too: K = 512.
+        few_rows = not variant.takes("m", 133)
+        rows = (3, 16) if few_rows else (133,)
+        for (index, options), m in itertools.product(enumerate(THOROUGH), rows):
             case: Case = (
                 {f: values[0] for f, values in levels.items()}
                 | options
-                | {"variant": variant, "n": 136}
+                | {"variant": variant, "m": m, "n": 136}
             )
-            case["m"] = 133 if variant.takes("m", 133) else (3, 16)[index]
-            case["k"] = options["k"] if variant.takes("k", options["k"]) else 512
+            if few_rows or not variant.takes("k", options["k"]):
+                case["k"] = 512
             case["source"] = options["source"] if variant.takes("source", options["source"]) else ""
             case["d"] = outputs_of(variant)[-1]
             case["device"] = index % len(levels["device"])
