@@ -24,7 +24,8 @@ import sys
 
 M = (1, 3, 16, 127, 128, 129, 133, 300)
 N = (8, 40, 132, 136, 528)
-K = (32, 64, 96, 160, 512, 528, 2880)
+MIXED_LONG_K = 2944  # in place of 2880, whose rows are not aligned for mixed pairs
+K = (32, 64, 96, 160, 512, 528, 2880, MIXED_LONG_K)
 SCALES = ("", ":pad=zero", ":scales=rowmajor")
 BIASES = ("", ":bias", ":bias=f32")
 # What lies beyond C's rows is the third part; in place C has D's rows.
@@ -74,6 +75,8 @@ class Variant:
         return self.is_cutlass and self.a != self.b
 
     def takes(self, factor: str, value: object) -> bool:
+        if factor == "k" and value == MIXED_LONG_K:
+            return self.is_mixed
         if factor == "k" and value == 528:
             return self.a in BLOCK_16 and self.b == "nvf4" and not self.is_cutlass
         if not self.is_cutlass:
@@ -282,8 +285,9 @@ def refusals(levels: dict[str, tuple[object, ...]], variants: list[Variant]) -> 
     for variant in variants:
         for factor in ("m", "n", "k", "source"):
             for value in levels[factor]:
-                # No kernel could be asked about a K that the formats exclude.
-                in_format = not (
+                # No kernel could be asked about a K that the formats exclude; the other one of 2880
+                # and its substitute is no refusal.
+                in_format = value != MIXED_LONG_K and not (
                     value == 528
                     and factor == "k"
                     and not (variant.a in BLOCK_16 and variant.b == "nvf4")
