@@ -35,7 +35,11 @@ def on_stubs(mxgemm):
 
 @pytest.fixture
 def on_fakes(mxgemm):
-    environment = os.environ | {"MXGEMM_FAKE_DEVICES": "12.0,9.0"}
+    """The program with two fake devices; their libraries are stubs, which every build has."""
+    environment = os.environ | {
+        "MXGEMM_PLUGIN_DIR": str(STUBS / "whole"),
+        "MXGEMM_FAKE_DEVICES": "12.0,9.0",
+    }
 
     def run(*arguments, **keywords):
         return mxgemm(*arguments, env=environment, **keywords)
