@@ -228,7 +228,8 @@ def run_line(case: Case, seed: int) -> str:
 
 
 # Problems for all policies and for the race detector: several tiles and steps with an edge in every
-# direction, every input staged once. Small, because each runs many times.
+# direction, every input staged once; the second has more tiles than the devices multiprocessors, so
+# that CTAs go from one to the next. Small, because each runs many times.
 THOROUGH = (
     {
         "scales": "",
@@ -237,6 +238,7 @@ THOROUGH = (
         "alpha": "",
         "act": ":act=gelu",
         "data": "normal",
+        "n": 136,
         "k": 512,
     },
     {
@@ -246,6 +248,7 @@ THOROUGH = (
         "alpha": ":alpha=dev",
         "act": "",
         "data": "exact",
+        "n": 528,
         "k": 160,
     },
 )
@@ -267,9 +270,11 @@ def thorough_cases(levels: dict[str, tuple[object, ...]], variants: list[Variant
             case: Case = (
                 {f: values[0] for f, values in levels.items()}
                 | options
-                | {"variant": variant, "m": m, "n": 528 if few_rows else 136}
+                | {"variant": variant, "m": m}
             )
-            if few_rows or not variant.takes("k", options["k"]):
+            if few_rows:
+                case |= {"n": 528, "k": 512}
+            if not variant.takes("k", case["k"]):
                 case["k"] = 512
             case["source"] = options["source"] if variant.takes("source", options["source"]) else ""
             case["d"] = outputs_of(variant)[-1]
