@@ -57,8 +57,12 @@ std::string kernel_refusal(const mxgemm_kernel& kernel, const mxgemm_gemm_desc& 
   return text[0] != '\0' ? text : "it gives no reason";
 }
 
-bool needs_alignment(const RegisteredKernel& entry) {
-  return entry.kernel->data_alignment > 1;
+std::string describe(const mxgemm_data_alignment& alignment) {
+  if (alignment.a == alignment.b && alignment.a == alignment.d) {
+    return format_text("%d bytes", alignment.a);
+  }
+  return format_text("%d (A), %d (B) and %d bytes (C, D)", std::max(alignment.a, 1),
+                     std::max(alignment.b, 1), std::max(alignment.d, 1));
 }
 
 // The best kernel that accepts desc; null if none does.
@@ -69,7 +73,8 @@ const RegisteredKernel* best(const KernelGroups& groups, const Selection& select
     const RegisteredKernel* found = nullptr;
     int32_t found_rank = 0;
     for (const RegisteredKernel& entry : group) {
-      if ((!any_alignment && needs_alignment(entry)) || !refusal(entry, desc, selection).empty()) {
+      if ((!any_alignment && needs_alignment(*entry.kernel)) ||
+          !refusal(entry, desc, selection).empty()) {
         continue;
       }
       const int32_t rank = entry.kernel->rank(&asked);
@@ -87,10 +92,10 @@ const RegisteredKernel* best(const KernelGroups& groups, const Selection& select
 
 std::string verdict(const RegisteredKernel& entry, const Choice& choice,
                     const mxgemm_gemm_desc& desc, const Selection& selection) {
-  if (&entry == choice.first && needs_alignment(entry)) {
+  if (&entry == choice.first && needs_alignment(*entry.kernel)) {
     return format_text(
-        "chosen for data pointers and row pitches that are multiples of %d bytes; others %s",
-        entry.kernel->data_alignment,
+        "chosen for data pointers and row pitches that are multiples of %s; others %s",
+        describe(entry.kernel->data_alignment).c_str(),
         choice.fallback == nullptr ? "are refused"
                                    : format_text("go to %s", choice.fallback->id.c_str()).c_str());
   }
@@ -102,6 +107,11 @@ std::string verdict(const RegisteredKernel& entry, const Choice& choice,
 }
 
 }  // namespace
+
+bool needs_alignment(const mxgemm_kernel& kernel) {
+  const mxgemm_data_alignment& alignment = kernel.data_alignment;
+  return std::max({alignment.a, alignment.b, alignment.d}) > 1;
+}
 
 mxgemm_gemm_desc non_empty(const mxgemm_gemm_desc& desc) {
   mxgemm_gemm_desc copy = desc;

@@ -32,6 +32,9 @@ std::string refusal(const RegisteredKernel& entry, const mxgemm_gemm_desc& desc,
 // Why a kernel cannot run on this machine under `isa`, "" if it can.
 Status unavailable_reason(const RegisteredKernel& entry, const IsaLimit& isa, std::string* reason);
 
+// Whether it has a data_alignment.
+bool needs_alignment(const mxgemm_kernel& kernel);
+
 struct Choice {
   const RegisteredKernel* first = nullptr;  // null if no kernel accepts the problem
   // Where `first` has a data_alignment: the kernel of runs whose arguments do not have it; null if

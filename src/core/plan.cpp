@@ -39,7 +39,7 @@ Status no_kernel(const KernelGroups& groups, const Selection& selection,
 // The second kernel must not cost the first: where it cannot be prepared (a driver too old for its
 // PTX) the plan does without it and keeps the reason.
 void prepare_fallback(const Choice& choice, Plan* plan) {
-  if (choice.first->kernel->data_alignment <= 1) {
+  if (!needs_alignment(*choice.first->kernel)) {
     return;
   }
   if (choice.fallback == nullptr) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/run_arguments.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 
 #include "base/require.hpp"
@@ -24,30 +25,28 @@ uint64_t pitch_bytes(int32_t format, int64_t ld) {
 }  // namespace
 
 Misaligned find_misaligned(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args,
-                           int32_t alignment) {
-  if (alignment <= 1) {
-    return {};
-  }
+                           const mxgemm_data_alignment& alignment) {
   struct Matrix {
     const char* data;
     const char* ld;
     const void* pointer;
     uint64_t pitch;
+    int32_t alignment;
   };
   const Matrix matrices[] = {
-      {"args.a.data", "args.a.ld", args.a.data, pitch_bytes(desc.format_a, args.a.ld)},
-      {"args.b.data", "args.b.ld", args.b.data, pitch_bytes(desc.format_b, args.b.ld)},
-      {"args.c", "args.ldc", args.c, pitch_bytes(desc.format_d, args.ldc)},
-      {"args.d", "args.ldd", args.d, pitch_bytes(desc.format_d, args.ldd)},
+      {"args.a.data", "args.a.ld", args.a.data, pitch_bytes(desc.format_a, args.a.ld), alignment.a},
+      {"args.b.data", "args.b.ld", args.b.data, pitch_bytes(desc.format_b, args.b.ld), alignment.b},
+      {"args.c", "args.ldc", args.c, pitch_bytes(desc.format_d, args.ldc), alignment.d},
+      {"args.d", "args.ldd", args.d, pitch_bytes(desc.format_d, args.ldd), alignment.d},
   };
-  const auto step = static_cast<uint64_t>(alignment);
   for (const Matrix& matrix : matrices) {
+    const auto step = static_cast<uint64_t>(std::max(matrix.alignment, 1));
     const uint64_t address = reinterpret_cast<uintptr_t>(matrix.pointer);
     if (address % step != 0) {
-      return {matrix.data, false, address, alignment};
+      return {matrix.data, false, address, matrix.alignment};
     }
     if (matrix.pitch % step != 0) {
-      return {matrix.ld, true, matrix.pitch, alignment};
+      return {matrix.ld, true, matrix.pitch, matrix.alignment};
     }
   }
   return {};

@@ -22,7 +22,7 @@ struct Misaligned {
 
 // Looks at the data pointers and row pitches of A, B, C and D.
 Misaligned find_misaligned(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args,
-                           int32_t alignment);
+                           const mxgemm_data_alignment& alignment);
 
 // UNSUPPORTED, naming what is misaligned, unless the plan has a second kernel.
 Status check_fallback(const Plan& plan, const Misaligned& found);

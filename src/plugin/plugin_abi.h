@@ -33,10 +33,18 @@ typedef struct mxgemm_message {
 
 /* ---- Kernels */
 
-/* One GEMM kernel. Functions are noexcept and return an mxgemm_status. `desc` and `args` have been
- * validated by the core (shapes, enums, sizes, alignment to the element, aliasing), zero leading
- * dimensions are filled in, and M, N > 0: the core asks about an empty problem as if it had one row
- * or column, and never runs it. */
+/* What the data pointer of a matrix and its row pitch in bytes must be multiples of; 0 or 1 = no
+ * demand beyond the element's. */
+typedef struct mxgemm_data_alignment {
+  int32_t a;
+  int32_t b;
+  int32_t d; /* and C */
+} mxgemm_data_alignment;
+
+/* One GEMM kernel. Functions are noexcept and return an mxgemm_status; the core puts the kernel's
+ * id before their messages. `desc` and `args` have been validated by the core (shapes, enums,
+ * sizes, alignment to the element, aliasing), zero leading dimensions are filled in, and M, N > 0:
+ * the core asks about an empty problem as if it had one row or column, and never runs it. */
 typedef struct mxgemm_kernel {
   uint32_t struct_size;
   int32_t isa;        /* lowest mxgemm_isa it needs; 0 on GPUs */
@@ -48,11 +56,10 @@ typedef struct mxgemm_kernel {
   int32_t tile_m;
   int32_t tile_n;
   int32_t tile_k;
-  /* Data pointers of A, B, C, D and their row pitches in bytes must be multiples of this; 0 or 1 =
-   * no demand beyond the element's. Only the arguments of a run tell, hence data for the core and
-   * no question of `accepts`: the plan keeps a second kernel, one without such a demand, for runs
-   * whose arguments do not qualify. */
-  int32_t data_alignment;
+  /* Only the arguments of a run tell, hence data for the core and no question of `accepts`: the
+   * plan keeps a second kernel, one without such a demand, for runs whose arguments do not
+   * qualify. */
+  mxgemm_data_alignment data_alignment;
   uint32_t
       allowances; /* bits of mxgemm_kernel_info.allowances: by what rule its results are judged */
   uint32_t reserved;

@@ -42,7 +42,6 @@ BLOCK_16 = (
     "f32",
 )  # formats whose products need K to be a multiple of 16 only
 FEW_ROWS = 16  # of A that the swapped kernels of sm80 take
-MIXED_ROW = 16  # elements of D and C in the 32 bytes that rows of a mixed pair are multiples of
 
 CANDIDATES = 12  # random cases among which the one with the most pairs is taken
 
@@ -97,14 +96,15 @@ def factors(
     library: str, variants: list[Variant], outputs: tuple[str, ...]
 ) -> dict[str, tuple[object, ...]]:
     """Names of the factors and their values."""
-    # CUTLASS's kernels want rows and pointers aligned to 16 or 32 bytes; sm80's want nothing.
+    # CUTLASS's kernels want rows and pointers aligned to 16 bytes, FP4 in mixed pairs to 32; sm80's
+    # want nothing.
     if library == "sm80":
         # 16-byte copies need rows and pointers to be aligned; what is not takes other paths.
         strides = ("", ":lda=+64", ":ldb=+128", ":lda=+4", ":ldb=+2", ":lda=+6:ldb=+34")
         offsets, extra_c, extra_d = ("", ":off=16", ":off=4"), 3, 5
     else:
         strides = ("", ":lda=+64", ":ldb=+128", ":lda=+192:ldb=+64")
-        offsets, extra_c, extra_d = ("", ":off=32"), 16, 32
+        offsets, extra_c, extra_d = ("", ":off=32"), 8, 24
     return {
         "variant": tuple(variants),
         "device": tuple(range(len(DEVICES[library]))),
@@ -175,13 +175,6 @@ def taken(variant: Variant, factor: str, values: tuple[object, ...]) -> list[obj
     return [value for value in values if variant.takes(factor, value)]
 
 
-def rows_are_aligned(case: Case) -> bool:
-    """A single row has no pitch but its own length, which mixed pairs want in 32 bytes."""
-    variant = case["variant"]
-    assert isinstance(variant, Variant)
-    return not (variant.is_mixed and case["m"] == 1 and int(str(case["n"])) % MIXED_ROW != 0)
-
-
 def cover(levels: dict[str, tuple[object, ...]], variants: list[Variant]) -> list[Case]:
     """Cases until every pair has been met: each the best of a few random ones around a pair."""
     rng = random.Random(1)
@@ -193,11 +186,9 @@ def cover(levels: dict[str, tuple[object, ...]], variants: list[Variant]) -> lis
             continue
         best: Case = {}
         best_gain = -1
-        candidates_left = CANDIDATES
-        while best_gain < 0 or candidates_left > 0:
-            candidates_left -= 1
+        for _ in range(CANDIDATES):
             case = random_case(levels, variants, {pair[0]: pair[1], pair[2]: pair[3]}, rng)
-            gain = sum(p in uncovered for p in pairs_of(case)) if rows_are_aligned(case) else -1
+            gain = sum(p in uncovered for p in pairs_of(case))
             if gain > best_gain:
                 best, best_gain = case, gain
         uncovered.difference_update(pairs_of(best))
@@ -216,9 +207,8 @@ def run_line(case: Case, seed: int) -> str:
     assert isinstance(variant, Variant)
     in_place = case["source"] == "in place"
     source = ":beta=1" if in_place else str(case["source"])
-    missing = -int(str(case["n"])) % MIXED_ROW if variant.is_mixed else 0
-    ldd = missing + int(str(case["ldd"]))
-    ldc = ldd if in_place else missing + int(str(case["ldc"]))
+    ldd = int(str(case["ldd"]))
+    ldc = ldd if in_place else int(str(case["ldc"]))
     options = f"{case['scales']}{case['bias']}{source}{case['alpha']}{case['act']}{case['stride']}"
     options += f":ldc=+{ldc}" if source else ""
     options += f":ldd=+{ldd}{case['off']}"

@@ -79,8 +79,8 @@ inline ScaleStaging scale_staging(const mxgemm_operand& operand, int32_t layout,
 
 // Launches the staging where any is needed.
 inline int32_t stage(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args,
-                     const WorkspaceLayout& layout, cudaStream_t stream, const char* kernel,
-                     mxgemm_message error, StagedInputs* inputs) {
+                     const WorkspaceLayout& layout, cudaStream_t stream, mxgemm_message error,
+                     StagedInputs* inputs) {
   auto* workspace = static_cast<uint8_t*>(args.workspace);
   const int64_t cols_a = scale_cols(desc.format_a, desc.k);
   const int64_t cols_b = scale_cols(desc.format_b, desc.k);
@@ -106,7 +106,7 @@ inline int32_t stage(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args,
   const auto grid = static_cast<unsigned>(
       std::min<int64_t>((items + kStagingThreads - 1) / kStagingThreads, 4096));
   stage_inputs<<<grid, kStagingThreads, 0, stream>>>(staging);
-  return check(cudaGetLastError(), "the launch of stage_inputs", kernel, error);
+  return check(cudaGetLastError(), "the launch of stage_inputs", error);
 }
 
 }  // namespace MXGEMM_CUDA_ARCH

@@ -26,15 +26,14 @@ __attribute__((format(printf, 3, 4))) inline int32_t fail(mxgemm_message error,
   return status;
 }
 
-// `what` is the failing call, `kernel` the full name of the kernel at work.
-inline int32_t check(cudaError_t result, const char* what, const char* kernel,
-                     mxgemm_message error) {
+// `what` is the failing call. The kernel at work is named by the core.
+inline int32_t check(cudaError_t result, const char* what, mxgemm_message error) {
   if (result == cudaSuccess) {
     return MXGEMM_OK;
   }
   const mxgemm_status status =
       result == cudaErrorMemoryAllocation ? MXGEMM_OUT_OF_MEMORY : MXGEMM_CUDA_ERROR;
-  return fail(error, status, "%s: %s failed: %s (%s)", kernel, what, cudaGetErrorName(result),
+  return fail(error, status, "%s failed: %s (%s)", what, cudaGetErrorName(result),
               cudaGetErrorString(result));
 }
 

@@ -120,9 +120,11 @@ struct CutlassTypes {
   static constexpr int kAlignmentFirst = kOperandAlignment<typename First::DataType, kMixed>;
   static constexpr int kAlignmentSecond = kOperandAlignment<typename Second::DataType, kMixed>;
   static constexpr int kAlignmentK = cute::max(kAlignmentFirst, kAlignmentSecond);
-  // Bytes. Unpacking FP4 into a mixed pair's bytes, TMA wants 32
-  // (CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B).
-  static constexpr int kDataAlignment = kMixed ? 32 : 16;
+  // Bytes, of pointers and row pitches. Where TMA unpacks FP4 into the bytes of a mixed pair it
+  // wants 32 (CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B).
+  template <class Pair>
+  static constexpr int kDataAlignment =
+      kMixed&& cutlass::sizeof_bits<typename Pair::DataType>::value == 4 ? 32 : 16;
   static constexpr int kAlignmentD = 128 / cutlass::sizeof_bits<Output>::value;
 
   // The bias is one value per column of D, hence per row of a swapped product. It is read as fp32:

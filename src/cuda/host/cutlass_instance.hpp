@@ -57,9 +57,11 @@ struct CutlassInstance {
   int tile_m;  // of D
   int tile_n;
   int tile_k;
-  int alignment_k;     // elements: what K must be a multiple of
-  int alignment_n;     // elements: of N, for rows of D
-  int data_alignment;  // bytes: of pointers and row pitches
+  int alignment_k;       // elements: what K must be a multiple of
+  int alignment_n;       // elements: of N, for rows of D
+  int data_alignment_a;  // bytes: of pointers and row pitches
+  int data_alignment_b;
+  int data_alignment_d;  // and C
   bool uses_c;
   int shared_bytes;
   const void* (*function)();  // its stub

@@ -46,7 +46,7 @@ struct CutlassKernel {
   // The only place that sets function attributes: a run may stand inside a stream capture.
   static int32_t prepare(const mxgemm_gemm_desc* desc, mxgemm_message error) {
     const DeviceGuard guard(desc->device_index);
-    int32_t status = check(guard.result(), "cudaSetDevice", kInstance.name, error);
+    int32_t status = check(guard.result(), "cudaSetDevice", error);
     if (status == MXGEMM_OK) {
       status = load_function(kInstance.function(), "cudaFuncGetAttributes", error);
     }
@@ -56,42 +56,41 @@ struct CutlassKernel {
     }
     return status != MXGEMM_OK ? status
                                : allow_shared_memory(kInstance.function(), kInstance.shared_bytes,
-                                                     desc->device_index, kInstance.name, error);
+                                                     desc->device_index, error);
   }
 
   static int32_t run(const mxgemm_gemm_desc* desc, const mxgemm_gemm_args* args, void* stream,
                      mxgemm_message error) {
     const DeviceGuard guard(desc->device_index);
-    int32_t status = check(guard.result(), "cudaSetDevice", kInstance.name, error);
+    int32_t status = check(guard.result(), "cudaSetDevice", error);
     if (status != MXGEMM_OK) {
       return status;
     }
     const auto cuda_stream = static_cast<cudaStream_t>(stream);
     const WorkspaceLayout layout = workspace_layout(*desc, kernel_workspace(*desc));
     StagedInputs inputs{};
-    status = stage(*desc, *args, layout, cuda_stream, kInstance.name, error, &inputs);
+    status = stage(*desc, *args, layout, cuda_stream, error, &inputs);
     if (status != MXGEMM_OK) {
       return status;
     }
     BlockScaledProblem problem = make_problem(*desc, *args, inputs);
     status = check(cudaDeviceGetAttribute(&problem.multiprocessors, cudaDevAttrMultiProcessorCount,
                                           desc->device_index),
-                   "cudaDeviceGetAttribute", kInstance.name, error);
+                   "cudaDeviceGetAttribute", error);
     if (status != MXGEMM_OK) {
       return status;
     }
     const LaunchResult result = kInstance.launch(problem, cuda_stream);
     if (result.refusal != nullptr && result.error == cudaSuccess) {
-      return fail(error, MXGEMM_INTERNAL, "%s: CUTLASS refused %s: %s", kInstance.name, result.call,
-                  result.refusal);
+      return fail(error, MXGEMM_INTERNAL, "CUTLASS refused %s: %s", result.call, result.refusal);
     }
-    return check(result.error, result.call, kInstance.name, error);
+    return check(result.error, result.call, error);
   }
 
  private:
   static int32_t load_function(const void* function, const char* what, mxgemm_message error) {
     cudaFuncAttributes attributes;
-    return check(cudaFuncGetAttributes(&attributes, function), what, kInstance.name, error);
+    return check(cudaFuncGetAttributes(&attributes, function), what, error);
   }
 
   static uint64_t kernel_workspace(const mxgemm_gemm_desc& desc) {
@@ -140,7 +139,7 @@ mxgemm_kernel make_cutlass_entry() {
           kInstance.tile_m,
           kInstance.tile_n,
           kInstance.tile_k,
-          kInstance.data_alignment,
+          {kInstance.data_alignment_a, kInstance.data_alignment_b, kInstance.data_alignment_d},
           MXGEMM_ALLOW_ZERO_PRODUCTS,
           0,
           Entry::accepts,

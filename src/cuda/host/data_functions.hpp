@@ -21,18 +21,18 @@ inline int32_t check_launch(cudaError_t result, const char* operation, Format fr
   if (result == cudaSuccess) {
     return MXGEMM_OK;
   }
-  char kernel[64];
-  std::snprintf(kernel, sizeof(kernel), "%s_%s_%s", operation, internal::format_name(from),
+  char what[96];
+  std::snprintf(what, sizeof(what), "%s_%s_%s: the launch", operation, internal::format_name(from),
                 internal::format_name(to));
-  return check(result, "the launch", kernel, error);
+  return check(result, what, error);
 }
 
 inline int32_t prepare_data(int32_t device_index, mxgemm_message error) {
   const DeviceGuard guard(device_index);
-  const int32_t status = check(guard.result(), "cudaSetDevice", "data functions", error);
+  const int32_t status = check(guard.result(), "data functions: cudaSetDevice", error);
   return status != MXGEMM_OK
              ? status
-             : check(load_data_kernels(), "cudaFuncGetAttributes", "data functions", error);
+             : check(load_data_kernels(), "data functions: cudaFuncGetAttributes", error);
 }
 
 inline bool computes_global_scale(const mxgemm_quantize_desc& desc) {
@@ -101,12 +101,12 @@ inline int32_t quantize(const mxgemm_quantize_desc* desc, const mxgemm_quantize_
     return MXGEMM_OK;  // an empty tensor has at most a global scale to be written
   }
   const DeviceGuard guard(desc->device_index);
-  int32_t status = check(guard.result(), "cudaSetDevice", "quantize", error);
+  int32_t status = check(guard.result(), "quantize: cudaSetDevice", error);
   auto* cuda_stream = static_cast<cudaStream_t>(stream);
   if (status == MXGEMM_OK && computes_global_scale(*desc)) {
     auto* amax = static_cast<uint32_t*>(args->workspace);
-    status = check(cudaMemsetAsync(amax, 0, sizeof(*amax), cuda_stream), "cudaMemsetAsync",
-                   "quantize", error);
+    status = check(cudaMemsetAsync(amax, 0, sizeof(*amax), cuda_stream),
+                   "quantize: cudaMemsetAsync", error);
     if (status == MXGEMM_OK && !is_empty) {
       const AmaxTask amax_task = {octet_grid(desc->rows, desc->cols / kOctet), task.src,
                                   is_aligned(task.src.data, task.src.row_bytes, kVectorBytes),
@@ -137,7 +137,7 @@ inline int32_t dequantize(const mxgemm_dequantize_call* call, void* stream, mxge
   task.is_aligned = is_aligned(task.qdata.data, task.qdata.row_bytes, code_octet_bytes(format)) &&
                     is_aligned(task.dst.data, task.dst.row_bytes, kVectorBytes);
   const DeviceGuard guard(call->device_index);
-  const int32_t status = check(guard.result(), "cudaSetDevice", "dequantize", error);
+  const int32_t status = check(guard.result(), "dequantize: cudaSetDevice", error);
   return status != MXGEMM_OK ? status
                              : check_launch(launch_dequantize(format, target, task,
                                                               static_cast<cudaStream_t>(stream)),
@@ -158,24 +158,21 @@ inline SwizzleTask swizzle_task(const mxgemm_swizzle_call& call, int64_t src_row
 }
 
 inline int32_t run_swizzle(const mxgemm_swizzle_call& call, void (*kernel)(SwizzleTask),
-                           const SwizzleTask& task, const char* name, void* stream,
-                           mxgemm_message error) {
+                           const SwizzleTask& task, void* stream, mxgemm_message error) {
   const DeviceGuard guard(call.device_index);
-  const int32_t status = check(guard.result(), "cudaSetDevice", name, error);
+  const int32_t status = check(guard.result(), "swizzle: cudaSetDevice", error);
   return status != MXGEMM_OK
              ? status
-             : check(launch_swizzle(kernel, task, static_cast<cudaStream_t>(stream)), "the launch",
-                     name, error);
+             : check(launch_swizzle(kernel, task, static_cast<cudaStream_t>(stream)),
+                     "swizzle: the launch", error);
 }
 
 inline int32_t swizzle(const mxgemm_swizzle_call* call, void* stream, mxgemm_message error) {
-  return run_swizzle(*call, swizzle_kernel, swizzle_task(*call, call->ld, 0), "swizzle", stream,
-                     error);
+  return run_swizzle(*call, swizzle_kernel, swizzle_task(*call, call->ld, 0), stream, error);
 }
 
 inline int32_t unswizzle(const mxgemm_swizzle_call* call, void* stream, mxgemm_message error) {
-  return run_swizzle(*call, unswizzle_kernel, swizzle_task(*call, 0, call->ld), "unswizzle", stream,
-                     error);
+  return run_swizzle(*call, unswizzle_kernel, swizzle_task(*call, 0, call->ld), stream, error);
 }
 
 constexpr mxgemm_data_functions data_functions() {

@@ -14,15 +14,13 @@ namespace {
 // How the core numbers the host.
 constexpr int32_t kHost = -1;
 
-constexpr const char* kOwnName = "libmxgemm_cuda";
-
 // The result of a runtime call as a status. A failure also stays behind as the thread's last error;
 // forgotten here, it is not found again by the next launch.
 int32_t result_of(cudaError_t result, const char* what, mxgemm_message error) {
   if (result != cudaSuccess) {
     cudaGetLastError();
   }
-  return check(result, what, kOwnName, error);
+  return check(result, what, error);
 }
 
 // Runs `call` with `device` current.

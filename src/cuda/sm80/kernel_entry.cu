@@ -93,31 +93,29 @@ int64_t partial_pitch(int64_t n) {
   return ceil_div(n, kEpilogueWidth) * kEpilogueWidth;
 }
 
-int32_t load_function(const void* function, int shared_bytes, int device, const char* kernel,
-                      mxgemm_message error) {
+int32_t load_function(const void* function, int shared_bytes, int device, mxgemm_message error) {
   const DeviceGuard guard(device);
-  int32_t status = check(guard.result(), "cudaSetDevice", kernel, error);
+  int32_t status = check(guard.result(), "cudaSetDevice", error);
   if (status != MXGEMM_OK) {
     return status;
   }
   cudaFuncAttributes attributes;
-  status =
-      check(cudaFuncGetAttributes(&attributes, function), "cudaFuncGetAttributes", kernel, error);
+  status = check(cudaFuncGetAttributes(&attributes, function), "cudaFuncGetAttributes", error);
   if (status != MXGEMM_OK || shared_bytes == 0) {
     return status;
   }
-  return allow_shared_memory(function, shared_bytes, device, kernel, error);
+  return allow_shared_memory(function, shared_bytes, device, error);
 }
 
 int32_t launch_function(const void* function, const GemmParams& params, dim3 grid, int threads,
-                        int shared_bytes, cudaStream_t stream, const char* what, const char* kernel,
+                        int shared_bytes, cudaStream_t stream, const char* what,
                         mxgemm_message error) {
   GemmParams copy = params;
   void* arguments[] = {&copy};
   const cudaError_t launched =
       cudaLaunchKernel(function, grid, dim3(static_cast<unsigned>(threads)), arguments,
                        static_cast<size_t>(shared_bytes), stream);
-  return check(launched, what, kernel, error);
+  return check(launched, what, error);
 }
 
 }  // namespace
@@ -167,17 +165,17 @@ uint64_t partial_bytes(const mxgemm_gemm_desc& desc, const LaunchPlan& plan) {
 
 int32_t prepare_function(const void* function, const KernelShape& shape, int device,
                          mxgemm_message error) {
-  return load_function(function, shape.shared_bytes, device, shape.name, error);
+  return load_function(function, shape.shared_bytes, device, error);
 }
 
-int32_t prepare_sum_splits(int device, const char* kernel, mxgemm_message error) {
-  return load_function(reinterpret_cast<const void*>(sum_splits), 0, device, kernel, error);
+int32_t prepare_sum_splits(int device, mxgemm_message error) {
+  return load_function(reinterpret_cast<const void*>(sum_splits), 0, device, error);
 }
 
 int32_t launch(const void* function, const KernelShape& shape, const GemmParams& params, int device,
                void* stream, mxgemm_message error) {
   const DeviceGuard guard(device);
-  int32_t status = check(guard.result(), "cudaSetDevice", shape.name, error);
+  int32_t status = check(guard.result(), "cudaSetDevice", error);
   if (status != MXGEMM_OK) {
     return status;
   }
@@ -185,14 +183,14 @@ int32_t launch(const void* function, const KernelShape& shape, const GemmParams&
   const dim3 grid(static_cast<unsigned>(params.tiles_m) * static_cast<unsigned>(params.tiles_n),
                   static_cast<unsigned>(params.splits));
   status = launch_function(function, params, grid, shape.threads, shape.shared_bytes, cuda_stream,
-                           "the launch", shape.name, error);
+                           "the launch", error);
   if (status != MXGEMM_OK || params.splits == 1) {
     return status;
   }
   const int64_t groups = params.epilogue.m * (params.partial_pitch / kEpilogueWidth);
   return launch_function(reinterpret_cast<const void*>(sum_splits), params,
                          dim3(static_cast<unsigned>(ceil_div(groups, kSumThreads))), kSumThreads, 0,
-                         cuda_stream, "the launch of sum_splits", shape.name, error);
+                         cuda_stream, "the launch of sum_splits", error);
 }
 
 }  // namespace MXGEMM_CUDA_ARCH

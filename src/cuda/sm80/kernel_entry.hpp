@@ -36,7 +36,7 @@ uint64_t partial_bytes(const mxgemm_gemm_desc& desc, const LaunchPlan& plan);
 // the first run, which may stand inside a stream capture) and allows it its shared memory.
 int32_t prepare_function(const void* function, const KernelShape& shape, int device,
                          mxgemm_message error);
-int32_t prepare_sum_splits(int device, const char* kernel, mxgemm_message error);
+int32_t prepare_sum_splits(int device, mxgemm_message error);
 
 // Launches `function` and, where K is split, the second pass.
 int32_t launch(const void* function, const KernelShape& shape, const GemmParams& params, int device,
@@ -91,7 +91,7 @@ struct KernelEntry {
         prepare_function(Launch::function(), Launch::kShape, desc.device_index, error);
     return status != MXGEMM_OK || Launch::plan(desc).splits == 1
                ? status
-               : prepare_sum_splits(desc.device_index, Launch::kShape.name, error);
+               : prepare_sum_splits(desc.device_index, error);
   }
 };
 
@@ -108,7 +108,7 @@ constexpr mxgemm_kernel kernel_entry() {
           Kernel::kShape.tile_m,
           Kernel::kShape.tile_n,
           Kernel::kShape.step_k,
-          1,
+          {1, 1, 1},
           Kernel::kAllowances,
           0,
           Entry::accepts,

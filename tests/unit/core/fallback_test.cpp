@@ -23,9 +23,9 @@ const Registry& registry() {
     std::vector<mxgemm_kernel> made = {fake_kernel<0>(MXGEMM_ISA_SCALAR, "one", "gemm_x"),
                                        fake_kernel<1>(MXGEMM_ISA_SCALAR, "one", "gemm_y"),
                                        fake_kernel<2>(MXGEMM_ISA_SCALAR, "two", "gemm_x")};
-    made[0].data_alignment = 16;
-    made[1].data_alignment = 8;
-    made[2].data_alignment = 1;
+    made[0].data_alignment = {16, 16, 16};
+    made[1].data_alignment = {8, 8, 8};
+    made[2].data_alignment = {1, 0, 1};
     return made;
   }();
   static const Registry made{std::span<const mxgemm_kernel>(kernels)};
@@ -230,11 +230,46 @@ TEST(FindMisaligned, LargePitchesDoNotOverflow) {
   mxgemm_gemm_args args = MXGEMM_GEMM_ARGS_INIT;
   args.ldd = INT64_MAX / 4 - 1;
   args.b.ld = INT64_MAX - 1;  // one row: no byte of it is ever addressed
-  EXPECT_STREQ(find_misaligned(desc, args, 16).argument, "args.b.ld");
+  EXPECT_STREQ(find_misaligned(desc, args, {16, 16, 16}).argument, "args.b.ld");
   args.b.ld = 0;
-  EXPECT_STREQ(find_misaligned(desc, args, 16).argument, "args.ldd");
-  EXPECT_EQ(find_misaligned(desc, args, 0).argument, nullptr);
-  EXPECT_EQ(find_misaligned(desc, args, 1).argument, nullptr);
+  EXPECT_STREQ(find_misaligned(desc, args, {16, 16, 16}).argument, "args.ldd");
+  EXPECT_EQ(find_misaligned(desc, args, {0, 0, 0}).argument, nullptr);
+  EXPECT_EQ(find_misaligned(desc, args, {1, 1, 1}).argument, nullptr);
+}
+
+TEST_F(Fallback, EachMatrixHasItsOwnDemand) {
+  const auto misaligned = [&](const mxgemm_data_alignment& alignment) {
+    const Misaligned found = find_misaligned(desc, args, alignment);
+    return std::string(found.argument == nullptr ? "" : found.argument) + " " +
+           std::to_string(found.alignment);
+  };
+  args.a.ld = 64;  // 32 bytes
+  args.b.ld = 96;  // 48
+  args.ldc = 4;    // 16
+  args.ldd = 4;
+  EXPECT_EQ(misaligned({32, 16, 16}), " 1");
+  EXPECT_EQ(misaligned({64, 16, 16}), "args.a.ld 64");
+  EXPECT_EQ(misaligned({32, 32, 16}), "args.b.ld 32");
+  EXPECT_EQ(misaligned({32, 16, 32}), "args.ldc 32");
+  args.ldc = 8;
+  EXPECT_EQ(misaligned({0, 1, 32}), "args.ldd 32");
+  args.a.data = moved(args.a.data, 16);
+  EXPECT_EQ(misaligned({16, 16, 16}), " 1");
+  EXPECT_EQ(misaligned({32, 16, 16}), "args.a.data 32");
+  args.b.data = moved(args.b.data, 16);
+  EXPECT_EQ(misaligned({16, 32, 16}), "args.b.data 32");
+}
+
+TEST_F(Fallback, ExplainSaysWhichMatrixWantsWhat) {
+  mxgemm_kernel mixed[] = {test::fake_kernel<0>(MXGEMM_ISA_SCALAR, "one", "gemm_x")};
+  mixed[0].data_alignment = {0, 32, 16};
+  const Registry registry{std::span<const mxgemm_kernel>(mixed)};
+  std::string text;
+  ASSERT_TRUE(explain(registry, selection, desc, &text).ok());
+  EXPECT_EQ(text,
+            "cpu:one:gemm_x: chosen for data pointers and row pitches that are multiples of 1 (A), "
+            "32 (B) "
+            "and 16 bytes (C, D); others are refused");
 }
 
 }  // namespace
