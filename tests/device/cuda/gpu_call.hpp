@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GEMM on a CUDA device with buffers that stay, so that it can be run many times, captured and
-// fed with new data; and what the CPU makes of the same bytes. Small integers: every kernel must
-// give the CPU's bits.
+// fed with new data.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,9 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "support/device_buffer.hpp"
-#include "support/operand.hpp"
-#include "support/random_operand.hpp"
+#include "support/exact_gemm.hpp"
 
 namespace mxgemm::test {
 
@@ -47,13 +44,6 @@ struct Stream {
   void* handle = nullptr;
 };
 
-inline Operand exact_operand(Format format, int64_t rows, int64_t cols, uint64_t seed) {
-  Random random(seed);
-  Operand operand(format, rows, cols);
-  fill_exact(&operand, &random);
-  return operand;
-}
-
 inline void upload(const void* source, uint64_t bytes, const DeviceBuffer& target) {
   ASSERT_EQ(mxgemm_device_copy(kGpu.kind, kGpu.index, target.data(), MXGEMM_DEVICE_CPU, 0, source,
                                bytes, nullptr),
@@ -63,31 +53,18 @@ inline void upload(const void* source, uint64_t bytes, const DeviceBuffer& targe
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
-inline mxgemm_operand operand_of(const Operand& operand, const void* data, const void* scale) {
-  mxgemm_operand out = MXGEMM_OPERAND_INIT;
-  out.data = data;
-  out.data_bytes = operand.data().size();
-  out.ld = operand.ld();
-  if (operand.has_scale()) {
-    out.scale = static_cast<const uint8_t*>(scale);
-    out.scale_bytes = operand.scale().size();
-    out.scale_ld = operand.scale_ld();
-  }
-  return out;
-}
-
 // D in fp32.
 class GpuCall {
  public:
   GpuCall(const Operand& a, const Operand& b)
-      : desc(describe(a, b)),
+      : desc(describe(a, b, kGpu)),
         a_data(kGpu, a.data().data(), a.data().size()),
         a_scale(kGpu, a.scale().data(), a.scale().size()),
         b_data(kGpu, b.data().data(), b.data().size()),
         b_scale(kGpu, b.scale().data(), b.scale().size()),
         d(kGpu, static_cast<uint64_t>(a.rows() * b.rows()) * sizeof(float)) {
-    args.a = operand_of(a, a_data.data(), a_scale.data());
-    args.b = operand_of(b, b_data.data(), b_scale.data());
+    args.a = operand_at(a, a_data.data(), a_scale.data());
+    args.b = operand_at(b, b_data.data(), b_scale.data());
     args.d = d.data();
     args.d_bytes = d.bytes();
     poison();
@@ -109,27 +86,7 @@ class GpuCall {
   void run(const Plan& plan, const Stream& stream) const {
     ASSERT_EQ(mxgemm_run(plan.handle, &args, stream.handle), MXGEMM_OK) << mxgemm_last_error();
   }
-  std::vector<float> result() const {
-    const std::vector<uint8_t> bytes = d.download();
-    std::vector<float> values(bytes.size() / sizeof(float));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-    return values;
-  }
-
-  static mxgemm_gemm_desc describe(const Operand& a, const Operand& b) {
-    mxgemm_gemm_desc desc = MXGEMM_GEMM_DESC_INIT;
-    desc.device_kind = kGpu.kind;
-    desc.device_index = kGpu.index;
-    desc.m = a.rows();
-    desc.n = b.rows();
-    desc.k = a.cols();
-    desc.format_a = static_cast<int32_t>(a.info().format);
-    desc.format_b = static_cast<int32_t>(b.info().format);
-    desc.format_d = MXGEMM_F32;
-    desc.scale_layout_a = static_cast<int32_t>(a.layout());
-    desc.scale_layout_b = static_cast<int32_t>(b.layout());
-    return desc;
-  }
+  std::vector<float> result() const { return download_floats(d); }
 
   mxgemm_gemm_desc desc;
   mxgemm_gemm_args args = MXGEMM_GEMM_ARGS_INIT;
@@ -140,19 +97,5 @@ class GpuCall {
   DeviceBuffer d;
   std::unique_ptr<DeviceBuffer> workspace;
 };
-
-// The CPU's D of the same operands.
-inline std::vector<float> on_cpu(const Operand& a, const Operand& b) {
-  mxgemm_gemm_desc desc = GpuCall::describe(a, b);
-  desc.device_kind = MXGEMM_DEVICE_CPU;
-  std::vector<float> d(static_cast<size_t>(a.rows() * b.rows()));
-  mxgemm_gemm_args args = MXGEMM_GEMM_ARGS_INIT;
-  args.a = operand_of(a, a.data().data(), a.scale().data());
-  args.b = operand_of(b, b.data().data(), b.scale().data());
-  args.d = d.data();
-  args.d_bytes = d.size() * sizeof(float);
-  EXPECT_EQ(mxgemm_gemm(&desc, &args, nullptr), MXGEMM_OK) << mxgemm_last_error();
-  return d;
-}
 
 }  // namespace mxgemm::test

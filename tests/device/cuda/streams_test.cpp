@@ -77,7 +77,7 @@ TEST(AaFirstUse, ByManyThreadsAtOnce) {
       const Plan plan(call.desc);
       call.give_workspace(plan.workspace_bytes);
       const Stream stream;
-      const std::vector<float> expected = on_cpu(a, b);
+      const std::vector<float> expected = cpu_result(a, b);
       for (int round = 0; round < rounds; ++round) {
         call.poison();
         call.run(plan, stream);
@@ -112,7 +112,7 @@ TEST(Graphs, EveryKernelIsCapturedAndReplayedWithChangedData) {
           call.set_a(changed);
           call.poison();
           capture.replay();
-          ASSERT_EQ(call.result(), on_cpu(changed, b));
+          ASSERT_EQ(call.result(), cpu_result(changed, b));
         }
       }
     }
@@ -174,7 +174,7 @@ TEST(Graphs, QuantizeAndGemmInOne) {
     const Operand a = activations.set(seed);
     call.poison();
     capture.replay();
-    EXPECT_EQ(call.result(), on_cpu(a, b)) << seed;
+    EXPECT_EQ(call.result(), cpu_result(a, b)) << seed;
   }
 }
 
@@ -228,7 +228,7 @@ TEST(Streams, OnePlanOnTwoStreamsWithAWorkspaceEach) {
     for (int index : {0, 1}) {
       streams[index].wait();
       // Sums of 8192 small products are exact in fp32.
-      EXPECT_EQ(calls[index].result(), on_cpu(a[index], b)) << calls[index].desc.format_a;
+      EXPECT_EQ(calls[index].result(), cpu_result(a[index], b)) << calls[index].desc.format_a;
     }
   }
 }
@@ -254,8 +254,8 @@ TEST(Streams, TwoPlansShareAWorkspaceOnOneStream) {
     calls[1].run(plans[1], stream);
   }
   stream.wait();
-  EXPECT_EQ(calls[0].result(), on_cpu(a[0], b));
-  EXPECT_EQ(calls[1].result(), on_cpu(a[1], b));
+  EXPECT_EQ(calls[0].result(), cpu_result(a[0], b));
+  EXPECT_EQ(calls[1].result(), cpu_result(a[1], b));
 }
 
 // Kind of fault 52: a launch that fails is a failure of the call, which names kernel and error, and
@@ -282,7 +282,7 @@ TEST(Errors, AFailingLaunchNamesKernelAndError) {
     call.poison();
     call.run(plan, stream);
     stream.wait();
-    EXPECT_EQ(call.result(), on_cpu(a, b)) << id;
+    EXPECT_EQ(call.result(), cpu_result(a, b)) << id;
   }
 }
 
