@@ -208,7 +208,7 @@ Choice choose(const KernelGroups& groups, const Selection& selection,
               const mxgemm_gemm_desc& desc) {
   Choice choice;
   choice.first = best(groups, selection, desc, true);
-  if (choice.first != nullptr && needs_alignment(*choice.first)) {
+  if (choice.first != nullptr && needs_alignment(*choice.first->kernel)) {
     choice.fallback = best(groups, selection, desc, false);
   }
   return choice;
