@@ -130,6 +130,8 @@ std::string apply(Options& o, const std::string& name, const std::string& value,
     o.coverage_file = value;
     return "";
   }
+  if (name == "EMU_REGISTERS")
+    return o.registers.read(value);
   known = false;
   return "";
 }
@@ -138,7 +140,7 @@ constexpr const char* kNames[] = {
     "EMU_SCHED",   "EMU_SEED",      "EMU_Q",          "EMU_DELAY",    "EMU_RESIDENT",
     "EMU_THREADS", "EMU_MAX_STEPS", "EMU_LIVELOCK",   "EMU_ELECT",    "EMU_MMA",
     "EMU_APPROX",  "EMU_POISON",    "EMU_LANE_SPLIT", "EMU_UNINIT",   "EMU_RACE",
-    "EMU_ABORT",   "EMU_TRACE",     "EMU_REPORT",     "EMU_COVERAGE",
+    "EMU_ABORT",   "EMU_TRACE",     "EMU_REPORT",     "EMU_COVERAGE", "EMU_REGISTERS",
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "exec/register_counts.hpp"
+
 namespace emu {
 
 enum class Policy : uint8_t { plain, random, late, pct, late_pct, early_pct };
@@ -32,6 +34,7 @@ struct Options {
   uint32_t elect_lane = 0;    // EMU_ELECT: which set lane of the mask elect.sync picks (0 = lowest)
   std::string report_file;    // EMU_REPORT
   std::string coverage_file;  // EMU_COVERAGE
+  RegisterCounts registers;   // EMU_REGISTERS
 
   bool adversarial() const { return policy != Policy::plain; }
 };

@@ -142,6 +142,9 @@ std::string describe_group(const Warp& warp, const LaneGroup& group) {
                    group.wait.detail[1]);
   } else if (group.wait.kind == WaitKind::named_barrier) {
     text += format(" %" PRIu64, group.wait.detail[0]);
+  } else if (group.wait.kind == WaitKind::registers) {
+    text += format(": %" PRIu64 " a thread; %" PRIu64 " of the CTA's are free",
+                   group.wait.detail[0], group.wait.detail[1]);
   }
   return text + "]\n";
 }

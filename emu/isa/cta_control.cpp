@@ -10,11 +10,11 @@
 namespace emu {
 namespace {
 
-// data: registers per thread; mode 1: inc. The pool cannot be checked: how many registers a launch
-// has per thread is machine code's affair, so only the counts themselves are.
+// data: registers per thread; mode 1: inc.
 StepResult set_registers(ExecContext& ctx, const Instr& i, uint32_t) {
   const auto wanted = static_cast<uint32_t>(i.data);
-  CtaControl::Registers& registers = cta_control(*ctx.cta).registers[ctx.warp->index];
+  CtaControl& control = cta_control(ctx);
+  CtaControl::Registers& registers = control.registers[ctx.warp->index];
   const bool wrong_way =
       registers.count != 0 && (i.mode != 0 ? wanted < registers.count : wanted > registers.count);
   if (wrong_way) {
@@ -22,6 +22,15 @@ StepResult set_registers(ExecContext& ctx, const Instr& i, uint32_t) {
                      std::string("setmaxnreg.") + (i.mode != 0 ? "inc" : "dec") + " to " +
                          std::to_string(wanted) + " of a warp that has " +
                          std::to_string(registers.count));
+  }
+  if (control.knows_pool) {
+    const uint64_t before = allocated_registers(registers.count, kLanes);
+    const uint64_t after = allocated_registers(wanted, kLanes);
+    if (after > before + control.free_registers) {
+      return ctx.block(WaitKind::registers, &control.releases, wanted, control.free_registers);
+    }
+    control.free_registers += before - after;
+    ++control.releases;
   }
   registers.count = wanted;
   ++registers.changes;
@@ -58,7 +67,7 @@ void decode_set_registers(DecodeContext& d) {
   d.instr.mode = increases ? 1 : 0;
   d.instr.sync = SyncClass::warp;
   d.set(set_registers, {});
-  d.instr.flags |= Instr::kSynchronising;
+  d.instr.flags |= Instr::kSynchronising | Instr::kMayBlock;
 }
 
 void decode_grid_dependency(DecodeContext& d) {
@@ -76,10 +85,13 @@ void decode_grid_dependency(DecodeContext& d) {
 
 }  // namespace
 
-CtaControl& cta_control(Cta& cta) {
+CtaControl& cta_control(ExecContext& ctx) {
+  Cta& cta = *ctx.cta;
   if (cta.launch_control == nullptr) {
     auto control = std::make_unique<CtaControl>();
-    control->registers.resize(cta.warps.size());
+    const uint32_t launched = ctx.options().registers.of(*ctx.grid->kernel);
+    control->knows_pool = launched != 0;
+    control->registers.resize(cta.warps.size(), {launched, 0});
     cta.launch_control = std::move(control);
   }
   return *static_cast<CtaControl*>(cta.launch_control.get());

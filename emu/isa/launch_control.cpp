@@ -84,7 +84,7 @@ void deliver(Engine& engine, const Origin& origin, uint64_t operation, const Loa
 // ops: address, mbarrier; mode 1: multicast to all CTAs of the cluster
 StepResult try_cancel(ExecContext& ctx, const Instr& i, uint32_t active) {
   const bool ok = ctx.each_lane_in_order(active, [&](unsigned lane) {
-    if (cta_control(*ctx.cta).saw_failed_cancel) {
+    if (cta_control(ctx).saw_failed_cancel) {
       ctx.fault(FaultKind::launch_failure,
                 "clusterlaunchcontrol.try_cancel after this CTA has seen a request fail", lane);
       return false;
@@ -162,7 +162,7 @@ StepResult is_canceled(ExecContext& ctx, const Instr& i, uint32_t active) {
     return StepResult::fault;
   }
   if (canceled != active) {
-    cta_control(*ctx.cta).saw_failed_cancel = true;
+    cta_control(ctx).saw_failed_cancel = true;
   }
   ctx.set_pred(i.ops[0], canceled, active);
   return StepResult::next;

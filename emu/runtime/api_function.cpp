@@ -13,7 +13,7 @@ namespace {
 // What CUDA returns for a function that was never registered: an attribute call this, a launch 98.
 constexpr cudaError_t kUnregistered = cudaErrorInvalidResourceHandle;
 
-// Registers are not emulated; this many fit a CTA of the largest size.
+// Where the number is not known; this many fit a CTA of the largest size.
 constexpr int kReportedRegisters = 64;
 
 template <typename Body>
@@ -38,8 +38,8 @@ cudaFuncAttributes attributes_of(Session& s, const LoadedKernel& kernel) {
   attributes.sharedSizeBytes = static_shared_bytes(code);
   attributes.localSizeBytes = code.local_bytes;
   attributes.maxThreadsPerBlock = max_threads(code);
-  attributes.numRegs =
-      code.function->maxnreg != 0 ? as_int(code.function->maxnreg) : kReportedRegisters;
+  const uint32_t registers = s.rt.options.registers.of(code);
+  attributes.numRegs = registers != 0 ? as_int(registers) : kReportedRegisters;
   attributes.ptxVersion = as_int(module.target);
   attributes.binaryVersion = s.device().spec.capability;
   attributes.maxDynamicSharedSizeBytes = as_int(dynamic_shared_limit(s, *kernel.kernel, code));
@@ -97,7 +97,7 @@ cudaError_t occupancy(const char* name, int* count, const void* function, int th
       return s.fail(cudaErrorInvalidValue, "the pointer for the result is null, or the CTA has " +
                                                std::to_string(threads) + " threads");
     }
-    *count = resident_ctas(s.device().spec, *kernel.code, threads, dynamic_shared);
+    *count = resident_ctas(s, *kernel.code, threads, dynamic_shared);
     return cudaSuccess;
   });
 }
@@ -108,9 +108,8 @@ int threads_of(const LaunchShape& shape) {
 
 // CTAs of this shape that the whole device holds at once.
 int resident_on_device(Session& s, const LoadedKernel& kernel, const LaunchShape& shape) {
-  const DeviceSpec& spec = s.device().spec;
-  return spec.multiprocessors *
-         resident_ctas(spec, *kernel.code, threads_of(shape), shape.dynamic_shared);
+  return s.device().spec.multiprocessors *
+         resident_ctas(s, *kernel.code, threads_of(shape), shape.dynamic_shared);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ cudaError_t launch_kernel(Session& s, const void* stub_or_handle, LaunchShape sh
 cudaError_t graph_launch_fault(Session& s);
 
 // How many CTAs a multiprocessor of the device holds at once; 0 where it holds none.
-int resident_ctas(const DeviceSpec& spec, const Code& code, int threads, uint64_t dynamic_shared);
+int resident_ctas(Session& s, const Code& code, int threads, uint64_t dynamic_shared);
 
 // Static shared memory as the attributes report it: without the system's own kilobyte.
 uint64_t static_shared_bytes(const Code& code);

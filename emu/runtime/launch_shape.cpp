@@ -49,6 +49,13 @@ cudaError_t cta_error(Session& s, const std::string& name, const Code& code,
                       " threads; the kernel is compiled for at most " +
                       std::to_string(max_threads(code)));
   }
+  const uint32_t registers = s.rt.options.registers.of(code);
+  if (allocated_registers(registers, threads) > kRegistersPerBlock) {
+    return s.fail(cudaErrorLaunchOutOfResources,
+                  name + ": " + std::to_string(threads) + " threads of " +
+                      std::to_string(registers) + " registers; a CTA can have " +
+                      std::to_string(kRegistersPerBlock) + " registers");
+  }
   return cudaSuccess;
 }
 
@@ -110,7 +117,7 @@ cudaError_t cooperative_error(Session& s, const std::string& name, const LoadedK
                               const LaunchShape& shape) {
   const DeviceSpec& spec = s.device().spec;
   const auto resident =
-      static_cast<uint64_t>(resident_ctas(spec, *kernel.code, static_cast<int>(count_of(shape.cta)),
+      static_cast<uint64_t>(resident_ctas(s, *kernel.code, static_cast<int>(count_of(shape.cta)),
                                           shape.dynamic_shared)) *
       static_cast<uint64_t>(spec.multiprocessors);
   if (shape.cooperative && count_of(shape.grid) > resident) {
@@ -145,7 +152,8 @@ uint64_t dynamic_shared_limit(Session& s, const Kernel& kernel, const Code& code
   return std::max(raised, plain);
 }
 
-int resident_ctas(const DeviceSpec& spec, const Code& code, int threads, uint64_t dynamic_shared) {
+int resident_ctas(Session& s, const Code& code, int threads, uint64_t dynamic_shared) {
+  const DeviceSpec& spec = s.device().spec;
   const uint64_t shared = static_shared_bytes(code) + dynamic_shared;
   const int rounded = (threads + kWarpSize - 1) / kWarpSize * kWarpSize;
   if (threads <= 0 || threads > max_threads(code) ||
@@ -154,8 +162,12 @@ int resident_ctas(const DeviceSpec& spec, const Code& code, int threads, uint64_
   }
   const auto by_shared = static_cast<int>(static_cast<uint64_t>(spec.shared_per_multiprocessor) /
                                           (shared + kReservedSharedPerBlock));
-  return std::min(
-      {spec.blocks_per_multiprocessor, spec.threads_per_multiprocessor / rounded, by_shared});
+  const uint64_t registers =
+      allocated_registers(s.rt.options.registers.of(code), static_cast<uint64_t>(threads));
+  const int by_registers = registers == 0 ? spec.blocks_per_multiprocessor
+                                          : static_cast<int>(kRegistersPerBlock / registers);
+  return std::min({spec.blocks_per_multiprocessor, spec.threads_per_multiprocessor / rounded,
+                   by_shared, by_registers});
 }
 
 cudaError_t shape_error(Session& s, const LoadedKernel& kernel, const LaunchShape& shape) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // setmaxnreg, programmatic launches, asynchronous stores between CTAs.
+#include <fstream>
+
 #include "tests/async/ptx_program.hpp"
 
 namespace emu {
@@ -46,6 +48,71 @@ TEST(Setmaxnreg, WrongDirectionIsReported) {
 
 TEST(Setmaxnreg, PartOfAWarpgroupIsReported) {
   EXPECT_NE(report_of(registers("setmaxnreg.dec.sync.aligned.u32 40;\n", "")).find("warpgroup"),
+            std::string::npos);
+}
+
+// The first warpgroup executes one list, the second another; 64 registers a thread at the launch.
+std::string pool(const std::string& first, const std::string& second) {
+  return R"(
+.visible .entry k()
+.maxnreg 64
+{
+  .reg .pred p;
+  .reg .b32 tid;
+  mov.u32 tid, %tid.x;
+  setp.gt.u32 p, tid, 127;
+  @p bra SECOND;
+)" + first +
+         R"(
+  ret;
+SECOND:
+)" + second +
+         R"(
+  ret;
+}
+)";
+}
+
+constexpr const char* kTake88 = "setmaxnreg.inc.sync.aligned.u32 88;\n";
+constexpr const char* kLeave40 = "setmaxnreg.dec.sync.aligned.u32 40;\n";
+
+LaunchResult run_two_warpgroups(const std::string& text, const Options& options) {
+  PtxProgram program(text);
+  LaunchRequest request = program.request({});
+  request.block = {256, 1, 1};
+  return program.run(request, options);
+}
+
+TEST(Setmaxnreg, TakesWhatOthersLeave) {
+  for (const Options& options : portfolio()) {
+    EXPECT_EQ(run_two_warpgroups(pool(kTake88, kLeave40), options).fault.report, "");
+  }
+}
+
+TEST(Setmaxnreg, WaitsForEverWhereTheCtaHasTooFew) {
+  const std::string report = run_two_warpgroups(pool(kTake88, ""), {}).fault.report;
+  EXPECT_NE(report.find("setmaxnreg): 88 a thread; 0 of the CTA's are free"), std::string::npos)
+      << report;
+  // 24 a thread are left and 32 wanted.
+  const std::string take_96 = "setmaxnreg.inc.sync.aligned.u32 96;\n";
+  EXPECT_NE(run_two_warpgroups(pool(take_96, kLeave40), {}).fault.report, "");
+}
+
+TEST(Setmaxnreg, AFileTellsWhatPtxDoesNot) {
+  const std::string name = testing::TempDir() + "registers.txt";
+  std::ofstream(name) << "# comment\nother 8\nk 80 # registers\n";
+  Options options;
+  ASSERT_EQ(set_option(options, "EMU_REGISTERS", name), "");
+  const std::string take_120 = "setmaxnreg.inc.sync.aligned.u32 120;\n";
+  EXPECT_EQ(run_two_warpgroups(pool(take_120, kLeave40), options).fault.report, "");
+  const std::string take_128 = "setmaxnreg.inc.sync.aligned.u32 128;\n";
+  EXPECT_NE(run_two_warpgroups(pool(take_128, kLeave40), options).fault.report, "");
+  for (const char* line : {"k", "k 0", "k 256", "k x", "k 8 9"}) {
+    std::ofstream(name) << line << "\n";
+    EXPECT_NE(set_option(options, "EMU_REGISTERS", name).find(std::string("line 1 is '") + line),
+              std::string::npos);
+  }
+  EXPECT_NE(set_option(options, "EMU_REGISTERS", name + ".missing").find("cannot be read"),
             std::string::npos);
 }
 

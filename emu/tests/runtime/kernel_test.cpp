@@ -2,6 +2,7 @@
 // Launches: through generated stubs, by function address, with attributes, in graphs; and what the
 // runtime refuses before a kernel starts.
 #include <algorithm>
+#include <fstream>
 #include <numeric>
 
 #include "tests/runtime/emulated.hpp"
@@ -201,6 +202,24 @@ TEST_F(Kernels, OccupancyFollowsThreadsAndSharedMemory) {
   EXPECT_EQ(count, 24);
   ASSERT_EQ(cudaOccupancyMaxPotentialClusterSize(&count, kernel, &config), cudaSuccess);
   EXPECT_EQ(count, 8);
+}
+
+TEST_F(Kernels, RegistersLimitWhereAFileTellsThem) {
+  const std::string file = testing::TempDir() + "kernel_registers.txt";
+  std::ofstream(file) << "reverse_in_shared 100\n";
+  set_option("EMU_REGISTERS", file);
+  const void* const kernel = address(reverse_in_shared);
+  cudaFuncAttributes attributes;
+  ASSERT_EQ(cudaFuncGetAttributes(&attributes, kernel), cudaSuccess);
+  EXPECT_EQ(attributes.numRegs, 100);
+  int count = -1;
+  ASSERT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, kernel, 256, 0), cudaSuccess);
+  EXPECT_EQ(count, 2);  // 256 x 104 of 65536
+  DeviceArray<int> out(1024);
+  EXPECT_EQ(launch(reverse_in_shared, dim3(1), dim3(1024), out.data()),
+            cudaErrorLaunchOutOfResources);
+  EXPECT_NE(last_report().find("1024 threads of 100 registers"), std::string::npos);
+  set_option("EMU_REGISTERS", "");
 }
 
 TEST_F(Kernels, CooperativeGridsMustBeResident) {
