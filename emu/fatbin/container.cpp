@@ -220,4 +220,25 @@ std::string ptx_text(const Entry& entry, const std::string& origin) {
   return text;
 }
 
+Entry entry_of_text(const std::string& text, const std::string& origin) {
+  const char* const prefix = "sm_";
+  const size_t directive = text.find(".target");
+  const size_t name = directive == std::string::npos ? directive : text.find(prefix, directive);
+  size_t digits = name == std::string::npos ? name : name + std::strlen(prefix);
+  Entry entry;
+  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') {
+    entry.arch = 10 * entry.arch + (text[digits++] - '0');
+  }
+  if (entry.arch == 0) {
+    throw Error(origin + ": the PTX names no .target sm_NN");
+  }
+  if (digits < text.size() && text[digits] == 'a') {
+    entry.variant = Variant::kExact;
+  } else if (digits < text.size() && text[digits] == 'f') {
+    entry.variant = Variant::kFamily;
+  }
+  entry.payload = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+  return entry;
+}
+
 }  // namespace emu::fatbin

@@ -57,4 +57,8 @@ std::vector<std::span<const uint8_t>> find_containers(std::span<const uint8_t> f
 // The PTX text of an entry, without the padding at its ends.
 std::string ptx_text(const Entry& entry, const std::string& origin);
 
+// The entry that a plain PTX text amounts to; it points into `text`. Throws Error where the text
+// has no .target of the form sm_NN.
+Entry entry_of_text(const std::string& text, const std::string& origin);
+
 }  // namespace emu::fatbin

@@ -134,6 +134,16 @@ LoadedKernel load_kernel(Session& s, const void* stub_or_handle, cudaError_t unr
   return result;
 }
 
+cudaError_t load_program_of(Session& s, FatBinary* binary,
+                            std::shared_ptr<const Program>* program) {
+  const FatBinary::Loaded* loaded = nullptr;
+  const cudaError_t error = load_binary(s, binary, &loaded);
+  if (error == cudaSuccess) {
+    *program = loaded->program;
+  }
+  return error;
+}
+
 LoadedVariable load_variable(Session& s, const void* host_address) {
   LoadedVariable result;
   const Variable* const variable = s.rt.registry.find_variable(host_address);

@@ -23,6 +23,9 @@ LoadedKernel load_kernel(Session& s, const void* stub_or_handle, cudaError_t unr
 // Null after an unregistered address has been reported.
 Kernel* find_kernel(Session& s, const void* stub_or_handle, cudaError_t error, const void* caller);
 
+// The program that a library is on the session's device.
+cudaError_t load_program_of(Session& s, FatBinary* binary, std::shared_ptr<const Program>* program);
+
 struct LoadedVariable {
   cudaError_t error = cudaSuccess;
   uint64_t address = 0;

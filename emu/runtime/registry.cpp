@@ -18,6 +18,19 @@ FatBinary* Registry::add_binary(const void* wrapper, std::string library) {
   return binaries_.back().get();
 }
 
+FatBinary* Registry::add_text(std::string text) {
+  auto binary = std::make_unique<FatBinary>();
+  binary->library = "PTX in memory";
+  binary->text = std::move(text);
+  try {
+    binary->container.entries.push_back(fatbin::entry_of_text(binary->text, binary->library));
+  } catch (const fatbin::Error& error) {
+    binary->fault = error.what();
+  }
+  binaries_.push_back(std::move(binary));
+  return binaries_.back().get();
+}
+
 bool Registry::has_binary(const FatBinary* binary) const {
   return std::any_of(binaries_.begin(), binaries_.end(),
                      [&](const auto& each) { return each.get() == binary; });
@@ -58,6 +71,21 @@ std::string Registry::add_kernel(FatBinary* binary, const void* stub, std::strin
   kernel->stub = stub;
   by_handle_[kernel.get()] = kernel.get();
   return "";
+}
+
+Kernel* Registry::named_kernel(FatBinary* binary, const std::string& name) {
+  for (const auto& [stub, known] : by_stub_) {
+    if (known->binary == binary && known->name == name) {
+      return known.get();
+    }
+  }
+  auto owned = std::make_unique<Kernel>();
+  Kernel* const kernel = owned.get();
+  kernel->binary = binary;
+  kernel->name = name;
+  kernel->stub = kernel;
+  by_stub_[kernel] = std::move(owned);
+  return kernel;
 }
 
 void Registry::add_variable(const void* host_address, Variable variable) {

@@ -15,6 +15,7 @@ namespace emu::runtime {
 
 struct FatBinary {
   std::string library;  // the file it lies in
+  std::string text;     // PTX that was loaded from memory: the container's only entry
   std::string fault;    // not empty: why nothing in it can be run
   fatbin::Container container;
   // Parsed PTX by entry, for all devices; null once parsing has failed.
@@ -51,9 +52,13 @@ struct Variable {
 class Registry {
  public:
   FatBinary* add_binary(const void* wrapper, std::string library);
+  // A module's PTX in place of a container.
+  FatBinary* add_text(std::string text);
   void remove_binary(FatBinary* binary);
   // Keeps the first of two kernels that share a stub; the text says which two, or is empty.
   std::string add_kernel(FatBinary* binary, const void* stub, std::string name);
+  // The kernel of a library that was loaded as text: it has no host function.
+  Kernel* named_kernel(FatBinary* binary, const std::string& name);
   void add_variable(const void* host_address, Variable variable);
 
   // By stub address or by kernel handle; null where neither.
