@@ -26,11 +26,12 @@ float rounded(ExecContext& ctx, double value, double bound) {
                                : static_cast<float>(value));
 }
 
-float evaluate(ExecContext& ctx, const Instr& i, float a) {
+float evaluate(ExecContext& ctx, const Instr& i, float a,
+               double (*bound)(Approximate) = num::approximate_bound) {
   const auto function = static_cast<Approximate>(i.mode2);
   const bool ftz = FloatMode::unpack(i.mode).ftz;
-  const float result = rounded(ctx, num::approximated(function, ftz ? num::flush(a) : a),
-                               num::approximate_bound(function));
+  const float result =
+      rounded(ctx, num::approximated(function, ftz ? num::flush(a) : a), bound(function));
   return ftz ? num::flush(result) : result;
 }
 
@@ -51,7 +52,7 @@ StepResult function_half(ExecContext& ctx, const Instr& i, uint32_t active) {
     for (unsigned shift = 0; shift < 8 * sizeof(T); shift += 16) {
       const auto code = static_cast<uint16_t>(a[lane] >> shift);
       const float x = kBf16 ? num::bf16_to_float(code) : num::f16_to_float(code);
-      const float y = evaluate(ctx, i, x);
+      const float y = evaluate(ctx, i, x, num::half_approximate_bound);
       const uint16_t rounded = kBf16 ? num::round_to_bf16(y) : num::round_to_f16(y);
       result = static_cast<T>(result | T{rounded} << shift);
     }
@@ -110,6 +111,9 @@ void decode_rcp(DecodeContext& d) {
   }
 }
 
+// Instr::mode2 of div.
+enum DivideMode : uint8_t { kApprox = 0, kFull = 1 };
+
 StepResult divide_f32(ExecContext& ctx, const Instr& i, uint32_t active) {
   float* d = ctx.reg<float>(i.ops[0]);
   const float* a = ctx.reg<float>(i.ops[1]);
@@ -118,7 +122,9 @@ StepResult divide_f32(ExecContext& ctx, const Instr& i, uint32_t active) {
   for_lanes(active, [&](unsigned lane) {
     const float x = ftz ? num::flush(a[lane]) : a[lane];
     const float y = ftz ? num::flush(b[lane]) : b[lane];
-    const float result = rounded(ctx, static_cast<double>(x) / y, num::kDivideBound);
+    const double quotient =
+        i.mode2 == kApprox ? num::approximate_quotient(x, y) : static_cast<double>(x) / y;
+    const float result = rounded(ctx, quotient, num::divide_bound());
     d[lane] = ftz ? num::flush(result) : result;
   });
   return StepResult::next;
@@ -127,6 +133,7 @@ StepResult divide_f32(ExecContext& ctx, const Instr& i, uint32_t active) {
 }  // namespace
 
 void decode_approximate_division(DecodeContext& d) {
+  d.instr.mode2 = d.q.has("full") ? kFull : kApprox;
   d.q.take_one_of({"approx", "full"});
   FloatMode mode;
   mode.ftz = d.q.take("ftz");

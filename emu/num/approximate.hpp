@@ -46,15 +46,21 @@ inline double approximated(Approximate function, float argument) {
   return result;
 }
 
+// Where the instruction set allows n ulp from the correctly rounded result: less than (n + 1) /
+// 2^24 of the exact value is never more, whatever its mantissa.
+inline double ulp_bound(int ulps) {
+  return (ulps + 1) * 0x1p-24;
+}
+
 // Largest relative error that the instruction set allows; absolute for sin and cos.
 inline double approximate_bound(Approximate function) {
   switch (function) {
     case Approximate::kEx2:
-      return 0x1p-22;  // 2 ulp
+      return ulp_bound(2);
     case Approximate::kLg2:
       return 0x1p-22;
     case Approximate::kRcp:
-      return 0x1p-23;  // 1 ulp
+      return ulp_bound(1);
     case Approximate::kRsqrt:
       return 0x1.1p-23;  // 2^-22.9
     case Approximate::kSqrt:
@@ -68,8 +74,23 @@ inline double approximate_bound(Approximate function) {
   return 0;
 }
 
-// div.approx and div.full: 2 ulp.
-inline constexpr double kDivideBound = 0x1p-22;
+// The same of the f32 number that becomes a 16-bit result. tanh.approx.f16 may be off by 2^-10.987,
+// of which rounding takes up to 2^-12.
+inline double half_approximate_bound(Approximate function) {
+  return function == Approximate::kTanh ? 0x1p-12 : approximate_bound(function);
+}
+
+// div.approx and div.full.
+inline double divide_bound() {
+  return ulp_bound(2);
+}
+
+// div.approx multiplies by a reciprocal, which is zero where the divisor exceeds 2^126.
+inline double approximate_quotient(float a, float b) {
+  constexpr float kLargest = 0x1p126f;
+  const double reciprocal = std::fabs(b) > kLargest ? std::copysign(0.0, b) : 1.0 / b;
+  return reciprocal == 0 ? a * reciprocal : static_cast<double>(a) / b;
+}
 
 // A value as f32, moved inside the bound: `noise` is uniform in [-1, 1]; rounding takes its part of
 // the bound. Zero, infinity and powers of two stay: they are exact by the instructions' definitions

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "form_file.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -23,6 +24,8 @@ FormCase case_of(const std::string& text) {
   for (const std::string& word : words_of(text)) {
     if (word == "=") {
       to = &one.outputs;
+    } else if (word == ":") {
+      to = &one.answers;
     } else {
       to->push_back(std::stoull(word, nullptr, 16));
     }
@@ -51,6 +54,32 @@ std::string store_of(const std::string& type, const std::string& reg) {
   }
   return type == "b64" ? "mov.b64 %slot, " + reg + ";\n"
                        : "cvt.u64.u" + type.substr(1) + " %slot, " + reg + ";\n";
+}
+
+// How the numbers lie in a result with bounds.
+struct Bounds {
+  unsigned width = 32;
+  unsigned count = 1;
+  uint64_t infinity = 0x7F800000;
+};
+
+Bounds bounds_of(const std::string& kind) {
+  if (kind == "f32") {
+    return {};
+  }
+  const bool bf16 = kind.rfind("bf16", 0) == 0;
+  const std::string rest = kind.substr(std::min(kind.size(), size_t{bf16 ? 4u : 3u}));
+  if ((!bf16 && kind.rfind("f16", 0) != 0) || (!rest.empty() && rest != "x2")) {
+    throw std::runtime_error("unknown bounds '" + kind + "'");
+  }
+  return {16, rest.empty() ? 1u : 2u, bf16 ? 0x7F80u : 0x7C00u};
+}
+
+// Codes in the order of their values, -0 below +0.
+int64_t order_of(uint64_t code, unsigned width) {
+  const uint64_t sign = uint64_t{1} << (width - 1);
+  const auto magnitude = static_cast<int64_t>(code & (sign - 1));
+  return (code & sign) != 0 ? -1 - magnitude : magnitude;
 }
 
 std::string kernel_of(const Form& form, size_t index) {
@@ -118,6 +147,9 @@ std::vector<Form> read_forms(const std::string& path) {
       forms.back().warps = static_cast<unsigned>(std::stoul(rest));
     } else if (key == "device") {
       forms.back().device = static_cast<unsigned>(std::stoul(rest));
+    } else if (key == "bounds") {
+      forms.back().bounds = rest;
+      bounds_of(rest);  // or it throws
     } else if (key == "code") {
       forms.back().code += rest + "\n";
     } else if (key == "in") {
@@ -156,6 +188,9 @@ void write_forms(const std::string& path, const std::string& comment,
     if (form.device != 0) {
       out << "device " << form.device << "\n";
     }
+    if (!form.bounds.empty()) {
+      out << "bounds " << form.bounds << "\n";
+    }
     std::istringstream code(form.code);
     for (std::string line; std::getline(code, line);) {
       out << "code " << line << "\n";
@@ -170,6 +205,10 @@ void write_forms(const std::string& path, const std::string& comment,
       }
       out << (one.outputs.empty() ? "" : " =");
       for (const uint64_t value : one.outputs) {
+        out << " " << value;
+      }
+      out << (one.answers.empty() ? "" : " :");
+      for (const uint64_t value : one.answers) {
         out << " " << value;
       }
       out << "\n";
@@ -189,12 +228,44 @@ std::string ptx_of(const std::vector<Form>& forms, const std::string& target) {
   return text;
 }
 
+std::string target_of(unsigned capability) {
+  return "sm_" + std::to_string(capability) + (capability >= 90 ? "a" : "");
+}
+
+bool runs_on(const Form& form, unsigned capability) {
+  return form.target <= capability && (form.device == 0 || form.device == capability);
+}
+
 std::vector<uint64_t> input_slots(const Form& form) {
   std::vector<uint64_t> slots;
   for (const FormCase& one : form.cases) {
     slots.insert(slots.end(), one.inputs.begin(), one.inputs.end());
   }
   return slots;
+}
+
+bool accepts(const Form& form, const FormCase& one, const uint64_t* got) {
+  if (form.bounds.empty()) {
+    return std::equal(one.outputs.begin(), one.outputs.end(), got);
+  }
+  const Bounds bounds = bounds_of(form.bounds);
+  const uint64_t mask = (uint64_t{1} << bounds.width) - 1;
+  const uint64_t magnitude = mask >> 1;
+  for (unsigned shift = 0; shift < bounds.width * bounds.count; shift += bounds.width) {
+    const uint64_t low = one.outputs[0] >> shift & mask;
+    const uint64_t high = one.outputs[1] >> shift & mask;
+    const uint64_t value = *got >> shift & mask;
+    const bool wants_nan = (low & magnitude) > bounds.infinity;
+    if (wants_nan != ((value & magnitude) > bounds.infinity)) {
+      return false;
+    }
+    const int64_t order = order_of(value, bounds.width);
+    if (!wants_nan &&
+        (order < order_of(low, bounds.width) || order > order_of(high, bounds.width))) {
+      return false;
+    }
+  }
+  return *got >> (bounds.width * bounds.count) == 0;
 }
 
 }  // namespace emu::test

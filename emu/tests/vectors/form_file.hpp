@@ -11,7 +11,8 @@ namespace emu::test {
 
 struct FormCase {
   std::vector<uint64_t> inputs;
-  std::vector<uint64_t> outputs;  // empty: not known
+  std::vector<uint64_t> outputs;  // empty: not known; of a form with bounds: lowest, highest code
+  std::vector<uint64_t> answers;  // of a form with bounds: what a GPU gave
 };
 
 // Cases come in whole CTAs: with one warp, case i is what lane i % 32 of CTA i / 32 computes.
@@ -20,6 +21,7 @@ struct Form {
   unsigned target = 80;
   unsigned warps = 1;                // of a CTA
   unsigned device = 0;               // the only capability that answers so; 0: any from `target`
+  std::string bounds;                // f32, f16, bf16, f16x2, bf16x2: any code between two will do
   std::string code;                  // with $s0, $s1... and $d0, $d1...
   std::vector<std::string> inputs;   // b16, b32, b64, pred
   std::vector<std::string> outputs;  // the same
@@ -37,7 +39,15 @@ void write_forms(const std::string& path, const std::string& comment,
 // 64-bit slot for each value, case by case.
 std::string ptx_of(const std::vector<Form>& forms, const std::string& target);
 
+// "sm_90a" of 90.
+std::string target_of(unsigned capability);
+bool runs_on(const Form& form, unsigned capability);
+
 // Slots of all cases.
 std::vector<uint64_t> input_slots(const Form& form);
+
+// Whether `got` is what the case's outputs say, or lies between them. Bounds that are NaN allow
+// every NaN and nothing else.
+bool accepts(const Form& form, const FormCase& one, const uint64_t* got);
 
 }  // namespace emu::test

@@ -13,9 +13,10 @@ class Writer:
         self.random = random.Random(seed)
         self.names = set()
 
-    def form(self, name, code, outs, ins, cases, target=80, warps=1, device=None):
+    def form(self, name, code, outs, ins, cases, target=80, warps=1, device=None, bounds=None):
         """`cases`: (inputs, outputs) or (inputs, None); they are filled up to whole CTAs of
-        `warps` warps. `device`: the only capability that answers so."""
+        `warps` warps. `device`: the only capability that answers so. `bounds`: the outputs of a
+        case are the lowest and the highest code, of this type, that its one result may have."""
         assert name not in self.names, name
         self.names.add(name)
         cases = list(cases)
@@ -25,6 +26,8 @@ class Writer:
             self.stream.write(f"warps {warps}\n")
         if device is not None:
             self.stream.write(f"device {device}\n")
+        if bounds is not None:
+            self.stream.write(f"bounds {bounds}\n")
         for line in code.strip().splitlines():
             self.stream.write(f"code {line.strip()}\n")
         self.stream.write(f"in {' '.join(ins)}\nout {' '.join(outs)}\n")
@@ -32,7 +35,7 @@ class Writer:
             assert len(inputs) == len(ins)
             text = " ".join(f"{x:x}" for x in inputs)
             if outputs is not None:
-                assert len(outputs) == len(outs), name
+                assert len(outputs) == (2 if bounds else len(outs)), name
                 text += " = " + " ".join(f"{x:x}" for x in outputs)
             self.stream.write(f"case {text}\n")
 

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# Files named in files.cmake and files that are here: the same.
+cmake_minimum_required(VERSION 3.22)
+include(${CMAKE_CURRENT_LIST_DIR}/files.cmake)
+file(GLOB here RELATIVE ${EMU_GOLDEN_FOLDER} ${EMU_GOLDEN_FOLDER}/*.txt)
+list(REMOVE_ITEM here CMakeLists.txt)
+foreach(file ${EMU_GOLDEN_FILES})
+  if(NOT file IN_LIST here)
+    message(SEND_ERROR "${file} is named in files.cmake, but not here")
+  endif()
+endforeach()
+foreach(file ${here})
+  if(NOT file IN_LIST EMU_GOLDEN_FILES)
+    message(SEND_ERROR "${file} is here, but not named in files.cmake")
+  endif()
+endforeach()
