@@ -22,9 +22,9 @@ namespace mxgemm::cli {
 namespace {
 
 constexpr const char* kExamples =
-    "  mxgemm dequantize model-mxf4.safetensors model.safetensors\n"
-    "  mxgemm dequantize model-mxf4.safetensors model.safetensors --dtype bf16\n"
-    "  mxgemm dequantize model-mxf4.safetensors model.safetensors --device cuda:0\n";
+    "  mxgemm dequantize model-mxf4.safetensors decoded.safetensors\n"
+    "  mxgemm dequantize model-mxf4.safetensors decoded-bf16.safetensors --dtype bf16\n"
+    "  mxgemm dequantize model-mxf4.safetensors decoded.safetensors --device cuda:0 --force\n";
 
 struct Arguments {
   std::string input;

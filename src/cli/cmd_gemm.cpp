@@ -135,6 +135,9 @@ mxgemm_gemm_desc make_desc(const Arguments& arguments, const Inputs& inputs, Dev
 
 Output multiply(const Arguments& arguments, const Inputs& inputs, DeviceId device) {
   const mxgemm_gemm_desc desc = make_desc(arguments, inputs, device);
+  if (!arguments.kernel.empty()) {
+    find_kernel(arguments.kernel);
+  }
   const Plan plan(desc, arguments.kernel);
   Output output;
   output.kernel = plan.name();

@@ -26,7 +26,7 @@ constexpr const char* kExamples =
     "  mxgemm quantize model.safetensors model-mxf4.safetensors --format mxf4\n"
     "  mxgemm quantize model.safetensors out.safetensors --format nvf4 --include 'mlp\\.'\n"
     "  mxgemm quantize big/model.safetensors.index.json big-mxf8 --format mxf8 --preset torchao\n"
-    "  mxgemm quantize model.safetensors model-mxf4.safetensors --format mxf4 --device cuda:0\n"
+    "  mxgemm quantize model.safetensors from-gpu.safetensors --format mxf4 --device cuda:0\n"
     "Every device makes the same bytes. --scale-rule mse and --stochastic are for the CPU only.\n";
 
 struct Arguments {

@@ -147,6 +147,11 @@ def matrices(tmp_path):
         ),
         (["a.npy", "b.npy", "--format-b", "mxf4", "--alpha", "nan"], 2, ["--alpha", "finite"]),
         (["a.npy", "b.npy", "--format-b", "mxf4", "--alpha", "1e999"], 2, ["--alpha", "1e999"]),
+        (
+            ["a.npy", "b.npy", "--format-b", "mxf4", "--kernel", "foo"],
+            2,
+            ["--kernel is 'foo'", "cpu:scalar:"],
+        ),
         (["a.npy", "b.npy", "--format-b", "mxf4", "--device", "tpu"], 2, ["tpu"]),
         (["a.npy", "b.npy", "--format-b", "mxf4", "--device", "all"], 2, ["'all'", "cuda:N"]),
         (["a.npy", "b.npy", "--format-b", "mxf4", "--device", "cuda:99"], 3, []),
