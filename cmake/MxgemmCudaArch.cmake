@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # mxgemm_add_cuda_arch(<arch> SOURCES <files> [CUTLASS]): the library libmxgemm_sm<arch>.so, and the only home of the flags
-# that keep architectures apart (docs/decisions/0003-one-library-per-architecture.md says what each is for).
+# that keep architectures apart (docs/decisions/0004-one-library-per-architecture.md says what each is for).
 #
 # <arch> is 80, 90a, 100f, 120f. Family targets need nvcc 12.9; with an older one 100a and 120a are built instead, and their
 # tables then accept exactly 10.0 and 12.0. Plain 100 and 120 lack the block-scaled instructions and are refused.

@@ -88,8 +88,8 @@ def gemm(
                 that package is installed, else uint16 bits; given bf16 arrays (bias, c, out) may be
                 uint16 in either case.
     out         array of D's shape and dtype to write to (rows may be strided)
-    kernel      full id of the kernel to use, such as "ref:any"; None chooses (see `explain` and
-                `info`)
+    kernel      full id of the kernel to use, such as "cpu:avx2:gemm_any_any_any_6x16x32"; None
+                chooses (see `explain` and `info`)
     device      "cpu" or "cuda:N"; None: where the operands lie. Arrays in a GPU's memory (a
                 DeviceArray, torch's, cupy's) are used as they lie, numpy arrays copied there.
     stream      on a GPU: the CUDA stream, as an integer; None is the default stream

@@ -2,7 +2,7 @@
 // Eight neighbouring numbers of a row, what one thread works on: 16 bytes of bf16 or f16 are one
 // load, and a block of 32 (16) is four (two) lanes of a warp. What is said here and in encode.cuh,
 // encode_e2m1.cuh, block_scale.cuh and decode.cuh is compiled for the host as well, where
-// tests/unit/quantize/octet_test.cpp compares it with the CPU's quantiser.
+// tests/unit/cuda/quantize_octet_test.cpp and dequantize_octet_test.cpp compare it with the CPU's.
 #pragma once
 
 #include <algorithm>
