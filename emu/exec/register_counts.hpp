@@ -11,7 +11,7 @@ namespace emu {
 
 struct Code;
 
-constexpr uint32_t kRegisterStep = 8;          // a thread's registers are allocated in steps of this
+constexpr uint32_t kRegisterStep = 8;  // a thread's registers are allocated in steps of this
 
 class RegisterCounts {
  public:
