@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <type_traits>
 
 namespace emu {
 namespace {
@@ -18,32 +19,23 @@ constexpr PolicyName kPolicies[] = {
     {Policy::pct, "pct"},     {Policy::late_pct, "late+pct"}, {Policy::early_pct, "early+pct"},
 };
 
-std::string set_number(const std::string& value, uint64_t low, uint64_t high, uint64_t& out) {
-  uint64_t number = 0;
+template <auto kField, uint64_t kLow, uint64_t kHigh>
+std::string number(const std::string& value, Options& options) {
+  uint64_t parsed = 0;
   const char* end = value.data() + value.size();
-  const auto [at, error] = std::from_chars(value.data(), end, number);
-  if (error != std::errc() || at != end || number < low || number > high) {
-    return "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
+  const auto [at, error] = std::from_chars(value.data(), end, parsed);
+  if (error != std::errc() || at != end || parsed < kLow || parsed > kHigh) {
+    return "a whole number from " + std::to_string(kLow) + " to " + std::to_string(kHigh);
   }
-  out = number;
+  options.*kField = static_cast<std::remove_reference_t<decltype(options.*kField)>>(parsed);
   return "";
 }
 
-template <class T>
-std::string set_field(const std::string& value, uint64_t low, uint64_t high, T& field) {
-  uint64_t number = 0;
-  std::string allowed = set_number(value, low, high, number);
-  if (allowed.empty()) {
-    field = static_cast<T>(number);
-  }
-  return allowed;
-}
-
-std::string set_policy(const std::string& value, Policy& policy) {
+std::string set_policy(const std::string& value, Options& options) {
   std::string allowed;
   for (const PolicyName& row : kPolicies) {
     if (value == row.name) {
-      policy = row.policy;
+      options.policy = row.policy;
       return "";
     }
     allowed += (allowed.empty() ? "" : ", ") + std::string(row.name);
@@ -79,68 +71,55 @@ std::string set_trace(const std::string& value, Options& options) {
   return "";
 }
 
-// What is allowed, when the value is not; nullptr name: unknown setting.
-std::string apply(Options& o, const std::string& name, const std::string& value, bool& known) {
-  constexpr uint64_t kMost = ~uint64_t{0};
-  constexpr uint64_t kMost32 = 0x7FFFFFFF;
-  known = true;
-  if (name == "EMU_SCHED")
-    return set_policy(value, o.policy);
-  if (name == "EMU_SEED")
-    return set_field(value, 0, kMost, o.seed);
-  if (name == "EMU_Q")
-    return set_field(value, 1, 1u << 20, o.quantum);
-  if (name == "EMU_DELAY")
-    return set_field(value, 0, kMost32, o.delay);
-  if (name == "EMU_RESIDENT")
-    return set_field(value, 1, 1u << 16, o.resident_clusters);
-  if (name == "EMU_THREADS")
-    return set_field(value, 1, 256, o.threads);
-  if (name == "EMU_MAX_STEPS")
-    return set_field(value, 0, kMost, o.max_steps);
-  if (name == "EMU_LIVELOCK")
-    return set_field(value, 1, kMost, o.livelock_steps);
-  if (name == "EMU_ELECT")
-    return set_field(value, 0, 31, o.elect_lane);
-  if (name == "EMU_MMA") {
-    bool exact = false;
-    std::string allowed = set_word(value, "hw", "exact", exact);
-    o.mma = exact ? MmaModel::exact : MmaModel::hw;
-    return allowed;
-  }
-  if (name == "EMU_APPROX")
-    return set_word(value, "round", "jitter", o.approx_jitter);
-  if (name == "EMU_POISON")
-    return set_word(value, "fixed", "random", o.random_poison);
-  if (name == "EMU_LANE_SPLIT")
-    return set_word(value, "0", "1", o.lane_split);
-  if (name == "EMU_UNINIT")
-    return set_word(value, "0", "1", o.strict_uninit);
-  if (name == "EMU_RACE")
-    return set_word(value, "0", "1", o.race_detector);
-  if (name == "EMU_ABORT")
-    return set_word(value, "0", "1", o.abort_on_fault);
-  if (name == "EMU_TRACE")
-    return set_trace(value, o);
-  if (name == "EMU_REPORT") {
-    o.report_file = value;
-    return "";
-  }
-  if (name == "EMU_COVERAGE") {
-    o.coverage_file = value;
-    return "";
-  }
-  if (name == "EMU_REGISTERS")
-    return o.registers.read(value);
-  known = false;
+struct Setting {
+  const char* name;
+  // Empty, or what is allowed.
+  std::string (*set)(const std::string& value, Options& options);
+};
+
+template <auto kField>
+std::string flag(const std::string& value, Options& options) {
+  return set_word(value, "0", "1", options.*kField);
+}
+
+template <auto kField>
+std::string text(const std::string& value, Options& options) {
+  options.*kField = value;
   return "";
 }
 
-constexpr const char* kNames[] = {
-    "EMU_SCHED",   "EMU_SEED",      "EMU_Q",          "EMU_DELAY",    "EMU_RESIDENT",
-    "EMU_THREADS", "EMU_MAX_STEPS", "EMU_LIVELOCK",   "EMU_ELECT",    "EMU_MMA",
-    "EMU_APPROX",  "EMU_POISON",    "EMU_LANE_SPLIT", "EMU_UNINIT",   "EMU_RACE",
-    "EMU_ABORT",   "EMU_TRACE",     "EMU_REPORT",     "EMU_COVERAGE", "EMU_REGISTERS",
+std::string set_mma(const std::string& value, Options& options) {
+  bool exact = false;
+  std::string allowed = set_word(value, "hw", "exact", exact);
+  options.mma = exact ? MmaModel::exact : MmaModel::hw;
+  return allowed;
+}
+
+constexpr uint64_t kMost = ~uint64_t{0};
+constexpr uint64_t kMost32 = 0x7FFFFFFF;
+constexpr Setting kSettings[] = {
+    {"EMU_SCHED", set_policy},
+    {"EMU_SEED", number<&Options::seed, 0, kMost>},
+    {"EMU_Q", number<&Options::quantum, 1, 1u << 20>},
+    {"EMU_DELAY", number<&Options::delay, 0, kMost32>},
+    {"EMU_RESIDENT", number<&Options::resident_clusters, 1, 1u << 16>},
+    {"EMU_THREADS", number<&Options::threads, 1, 256>},
+    {"EMU_MAX_STEPS", number<&Options::max_steps, 0, kMost>},
+    {"EMU_LIVELOCK", number<&Options::livelock_steps, 1, kMost>},
+    {"EMU_ELECT", number<&Options::elect_lane, 0, 31>},
+    {"EMU_MMA", set_mma},
+    {"EMU_APPROX", [](const auto& value,
+                      Options& o) { return set_word(value, "round", "jitter", o.approx_jitter); }},
+    {"EMU_POISON", [](const auto& value,
+                      Options& o) { return set_word(value, "fixed", "random", o.random_poison); }},
+    {"EMU_LANE_SPLIT", flag<&Options::lane_split>},
+    {"EMU_UNINIT", flag<&Options::strict_uninit>},
+    {"EMU_RACE", flag<&Options::race_detector>},
+    {"EMU_ABORT", flag<&Options::abort_on_fault>},
+    {"EMU_TRACE", set_trace},
+    {"EMU_REPORT", text<&Options::report_file>},
+    {"EMU_COVERAGE", text<&Options::coverage_file>},
+    {"EMU_REGISTERS", [](const auto& value, Options& o) { return o.registers.read(value); }},
 };
 
 }  // namespace
@@ -155,22 +134,23 @@ std::string policy_name(Policy policy) {
 }
 
 std::string set_option(Options& options, const std::string& name, const std::string& value) {
-  bool known = false;
-  const std::string allowed = apply(options, name, value, known);
-  if (!known) {
-    return "no setting is called '" + name + "'";
+  for (const Setting& setting : kSettings) {
+    if (name == setting.name) {
+      const std::string allowed = setting.set(value, options);
+      return allowed.empty() ? "" : name + "='" + value + "' is not allowed: " + allowed;
+    }
   }
-  return allowed.empty() ? "" : name + "='" + value + "' is not allowed: " + allowed;
+  return "no setting is called '" + name + "'";
 }
 
 Options options_from_environment() {
   Options options;
-  for (const char* name : kNames) {
-    const char* value = std::getenv(name);
+  for (const Setting& setting : kSettings) {
+    const char* value = std::getenv(setting.name);
     if (value == nullptr || *value == '\0') {
       continue;
     }
-    const std::string complaint = set_option(options, name, value);
+    const std::string complaint = set_option(options, setting.name, value);
     if (!complaint.empty()) {
       std::fprintf(stderr, "emu: %s\n", complaint.c_str());
       std::exit(2);
