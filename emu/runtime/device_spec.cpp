@@ -145,6 +145,18 @@ std::string DeviceSpec::name(int index) const {
          std::to_string(index);
 }
 
+DeviceFacts device_facts(const DeviceSpec& spec, int index) {
+  DeviceFacts facts;
+  facts.index = index;
+  facts.capability = static_cast<uint32_t>(spec.capability);
+  facts.multiprocessors = static_cast<uint32_t>(spec.multiprocessors);
+  facts.max_threads_per_multiprocessor = static_cast<uint32_t>(spec.threads_per_multiprocessor);
+  facts.max_ctas_per_multiprocessor = static_cast<uint32_t>(spec.blocks_per_multiprocessor);
+  facts.shared_per_multiprocessor = static_cast<uint32_t>(spec.shared_per_multiprocessor);
+  facts.shared_optin = static_cast<uint32_t>(spec.shared_per_block_optin);
+  return facts;
+}
+
 DeviceList parse_devices(const std::string& text) {
   DeviceList list;
   for (const std::string_view item : split(text, ',')) {

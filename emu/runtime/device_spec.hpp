@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "exec/launch.hpp"
+
 namespace emu::runtime {
 
 struct DeviceSpec {
@@ -33,6 +35,9 @@ inline constexpr int kReservedSharedPerBlock = 1024;
 inline constexpr int kMaxThreadsPerBlock = 1024;
 inline constexpr int kRegistersPerBlock = 65536;
 inline constexpr int kWarpSize = 32;
+
+// What its kernels find out about the device.
+DeviceFacts device_facts(const DeviceSpec& spec, int index);
 
 struct DeviceList {
   std::vector<DeviceSpec> devices;

@@ -118,18 +118,6 @@ cudaError_t injected_fault(Session& s, const std::string& name) {
 
 }  // namespace
 
-DeviceFacts device_facts(const DeviceSpec& spec, int index) {
-  DeviceFacts facts;
-  facts.index = index;
-  facts.capability = static_cast<uint32_t>(spec.capability);
-  facts.multiprocessors = static_cast<uint32_t>(spec.multiprocessors);
-  facts.max_threads_per_multiprocessor = static_cast<uint32_t>(spec.threads_per_multiprocessor);
-  facts.max_ctas_per_multiprocessor = static_cast<uint32_t>(spec.blocks_per_multiprocessor);
-  facts.shared_per_multiprocessor = static_cast<uint32_t>(spec.shared_per_multiprocessor);
-  facts.shared_optin = static_cast<uint32_t>(spec.shared_per_block_optin);
-  return facts;
-}
-
 cudaError_t graph_launch_fault(Session& s) {
   return injected_fault(s, "a graph");
 }

@@ -39,6 +39,4 @@ uint64_t dynamic_shared_limit(Session& s, const Kernel& kernel, const Code& code
 // The most threads of a CTA that the kernel was compiled for.
 int max_threads(const Code& code);
 
-DeviceFacts device_facts(const DeviceSpec& spec, int index);
-
 }  // namespace emu::runtime

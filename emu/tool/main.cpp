@@ -173,15 +173,7 @@ DeviceFacts facts_of(const std::string& capability) {
   if (devices.devices.size() != 1) {
     throw UsageError(devices.error.empty() ? "--device takes one device" : devices.error);
   }
-  const runtime::DeviceSpec& spec = devices.devices.front();
-  DeviceFacts facts;
-  facts.capability = static_cast<uint32_t>(spec.capability);
-  facts.multiprocessors = static_cast<uint32_t>(spec.multiprocessors);
-  facts.max_threads_per_multiprocessor = static_cast<uint32_t>(spec.threads_per_multiprocessor);
-  facts.max_ctas_per_multiprocessor = static_cast<uint32_t>(spec.blocks_per_multiprocessor);
-  facts.shared_per_multiprocessor = static_cast<uint32_t>(spec.shared_per_multiprocessor);
-  facts.shared_optin = static_cast<uint32_t>(spec.shared_per_block_optin);
-  return facts;
+  return runtime::device_facts(devices.devices.front(), 0);
 }
 
 // Takes the options out of `words`; what is left are the kernel's arguments.
