@@ -317,13 +317,6 @@ uint64_t GlobalMemory::live_bytes(int device) const {
   return total;
 }
 
-uint64_t GlobalMemory::live_count(int device) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return static_cast<uint64_t>(
-      std::count_if(list_.begin(), list_.end(),
-                    [&](const Allocation& each) { return each.device == device && !each.freed; }));
-}
-
 void GlobalMemory::set_protection(bool on) {
   const std::lock_guard<std::mutex> lock(mutex_);
   protect_ = on;

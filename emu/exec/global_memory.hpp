@@ -79,7 +79,6 @@ class GlobalMemory {
   // Whether `address` lies in the range that device and pinned memory come from.
   bool in_arena(uint64_t address) const;
   uint64_t live_bytes(int device) const;
-  uint64_t live_count(int device) const;
 
   // While protection is on, memory of kind device, variable and constant may be touched only
   // between open() and close() (they nest, across threads).

@@ -204,15 +204,6 @@ const ModuleVariable* Program::find_variable(std::string_view variable) const {
   return nullptr;
 }
 
-std::string_view Program::line_text(uint32_t line) const {
-  std::string_view rest = *module->text;
-  for (uint32_t i = 1; i < line && !rest.empty(); ++i) {
-    const size_t end = rest.find('\n');
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-  }
-  return rest.substr(0, rest.find('\n'));
-}
-
 bool instantiate(const Program& program, GlobalMemory& memory, int device, ModuleInstance* out) {
   out->addresses.clear();
   for (const ModuleVariable& v : program.variables) {

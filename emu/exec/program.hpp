@@ -91,7 +91,6 @@ struct Program {
   const Code* find_kernel(std::string_view kernel) const;  // null if there is no such .entry
   const Code* find_function(std::string_view function) const;
   const ModuleVariable* find_variable(std::string_view variable) const;
-  std::string_view line_text(uint32_t line) const;
 };
 
 struct LoadResult {

@@ -20,18 +20,7 @@ int family_of(int arch) {
   }
 }
 
-std::string list_of(const std::vector<Entry>& entries) {
-  std::string text;
-  for (const Entry& entry : entries) {
-    if (entry.kind == Kind::kPtx) {
-      text += (text.empty() ? "" : ", ") + entry.target();
-    }
-  }
-  return text.empty() ? "no PTX at all" : "PTX for " + text;
-}
-
-}  // namespace
-
+// Whether a device of this capability runs PTX of this architecture.
 bool runs_on(int arch, Variant variant, int capability) {
   switch (variant) {
     case Variant::kExact:
@@ -43,6 +32,18 @@ bool runs_on(int arch, Variant variant, int capability) {
   }
   return false;
 }
+
+std::string list_of(const std::vector<Entry>& entries) {
+  std::string text;
+  for (const Entry& entry : entries) {
+    if (entry.kind == Kind::kPtx) {
+      text += (text.empty() ? "" : ", ") + entry.target();
+    }
+  }
+  return text.empty() ? "no PTX at all" : "PTX for " + text;
+}
+
+}  // namespace
 
 Choice choose_image(const std::vector<Entry>& entries, int capability, const std::string& forced) {
   const auto rank = [](const Entry& entry) { return std::tuple(entry.variant, entry.arch); };

@@ -17,9 +17,6 @@ struct Choice {
 // to take ("sm_90a"); one that the device cannot run is not taken for that either.
 Choice choose_image(const std::vector<Entry>& entries, int capability, const std::string& forced);
 
-// Whether a device of this capability runs PTX of this architecture.
-bool runs_on(int arch, Variant variant, int capability);
-
 // The `.target` line's own word on its text must agree with the container's; "" or what is wrong.
 std::string target_mismatch(const Entry& entry, const std::string& text);
 

@@ -63,16 +63,6 @@ inline double sqrt_to_odd(double a) {
   return to_odd(root, std::fma(-root, root, a));
 }
 
-inline double integer_to_odd(uint64_t magnitude) {
-  if (magnitude >> 53 == 0) {
-    return static_cast<double>(magnitude);
-  }
-  const int shift = 64 - 53 - std::countl_zero(magnitude);
-  const uint64_t kept = magnitude >> shift;
-  const bool inexact = (magnitude & ((uint64_t{1} << shift) - 1)) != 0;
-  return std::ldexp(static_cast<double>(kept | (inexact ? 1 : 0)), shift);
-}
-
 // A double, rounded to odd or exact, as f32.
 inline float round_to_f32(double value, Rounding rounding) {
   if (rounding == Rounding::kNearestEven || std::isnan(value)) {

@@ -76,13 +76,6 @@ const std::vector<std::string_view>* Function::find_targets(uint32_t scope,
   });
 }
 
-const Prototype* Function::find_prototype(uint32_t scope, std::string_view wanted) const {
-  return walk(scopes, scope, [&](const Scope& s) -> const Prototype* {
-    const auto found = s.prototypes.find(wanted);
-    return found == s.prototypes.end() ? nullptr : &prototypes[found->second];
-  });
-}
-
 const Variable* Module::find_variable(std::string_view variable) const {
   const Variable* found = nullptr;
   for (const Variable& v : variables) {

@@ -66,8 +66,7 @@ struct Variable {
   Space space = Space::global;
   Type type = Type::none;
   uint32_t align = 1;
-  uint64_t elements = 1;  // product of dimensions times the vector length
-  bool is_array = false;
+  uint64_t elements = 1;   // product of dimensions times the vector length
   bool is_extern = false;  // an extern shared array has elements == 0
   bool unsized = false;    // name[]
   uint32_t line = 0;
@@ -123,7 +122,6 @@ struct Function {
   std::optional<uint32_t> find_variable(uint32_t scope, std::string_view name) const;
   std::optional<uint32_t> find_label(uint32_t scope, std::string_view name) const;
   const std::vector<std::string_view>* find_targets(uint32_t scope, std::string_view name) const;
-  const Prototype* find_prototype(uint32_t scope, std::string_view name) const;
 };
 
 struct Module {

@@ -178,7 +178,6 @@ Variable Parser::parse_declarator(const DeclarationHead& head, Space space, bool
   variable.align = head.align != 0 ? head.align : type_bytes(head.type) * head.lanes;
   last_dimensions_.clear();
   while (accept('[')) {
-    variable.is_array = true;
     if (accept(']')) {
       variable.unsized = true;
       last_dimensions_.push_back(0);

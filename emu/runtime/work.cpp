@@ -102,11 +102,6 @@ void Executor::drift(Lock& lock) {
   }
 }
 
-bool Executor::has_pending(int device) const {
-  return std::any_of(pending_.begin(), pending_.end(),
-                     [&](const WorkPtr& work) { return work->task.device == device; });
-}
-
 void Executor::run_one(Lock& lock, const std::vector<WorkPtr>& candidates) {
   if (busy_) {
     changed_.wait(lock);

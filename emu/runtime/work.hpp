@@ -84,7 +84,6 @@ class Executor {
   // Under the random policy any call may find that something has run.
   void drift(Lock& lock);
 
-  bool has_pending(int device) const;
   size_t pending_count() const { return pending_.size(); }
   uint64_t clock() const { return clock_; }
 

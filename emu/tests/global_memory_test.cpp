@@ -57,7 +57,7 @@ TEST(GlobalMemory, FreedMemoryIsPoisonedKnownAndNeverGivenAgain) {
   Allocation found;
   ASSERT_TRUE(memory.find(base + 10, &found));
   EXPECT_TRUE(found.freed);
-  EXPECT_EQ(memory.live_count(0), 0u);
+  EXPECT_EQ(memory.live_bytes(0), 0u);
   for (int round = 0; round < 100; ++round) {
     const uint64_t other = memory.allocate(64, 0, MemoryKind::device, "other");
     EXPECT_NE(other, base);

@@ -203,7 +203,7 @@ TEST(Parser, ReadsTablesPrototypesAndSkipsDebugDirectives) {
   )");
   const Function& f = m.functions[0];
   EXPECT_EQ(f.find_targets(0, "T")->size(), 2u);
-  EXPECT_EQ(f.find_prototype(0, "P")->params.size(), 2u);
+  EXPECT_EQ(f.prototypes[f.scopes[0].prototypes.at("P")].params.size(), 2u);
   EXPECT_EQ(f.find_label(0, "A"), f.find_label(0, "B"));
 }
 
