@@ -6,14 +6,15 @@ The table for people is in CONTRIBUTING.md. `layering_test.py` checks the tree, 
 --self-test` that a forbidden include is found.
 """
 
+import fnmatch
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Folder (the longest match counts) -> prefixes of what its files may include, besides the standard
-# library and their own folder. "<x" stands for a system header that begins with x.
+# Folder (`*` stands for the rest of its name; the longest match counts) -> prefixes of what its
+# files may include, besides the standard library and their own folder. "<x" stands for a system header that begins with x.
 ALLOWED = {
     "include/mxgemm": ["mxgemm/"],
     "src/base": [],
@@ -25,6 +26,20 @@ ALLOWED = {
     "src/cpu/scalar": ["formats/", "cpu/", "quantize/row_kernels.h"],
     "src/cpu/avx2": ["formats/", "cpu/", "quantize/row_kernels.h", "<immintrin.h"],
     "src/cpu/avx512": ["formats/", "cpu/", "quantize/row_kernels.h", "<immintrin.h"],
+    "src/cuda/common": ["formats/", "<cuda_bf16.h", "<cuda_fp16.h"],
+    "src/cuda/host": ["formats/", "plugin/", "mxgemm/", "cuda/common/", "<cuda", "<cutlass"],
+    "src/cuda/runtime": ["plugin/", "mxgemm/", "cuda/host/", "<cuda"],
+    # One architecture: of the others nothing.
+    "src/cuda/sm*": [
+        "formats/",
+        "plugin/",
+        "mxgemm/",
+        "cuda/common/",
+        "cuda/host/",
+        "<cuda",
+        "<cutlass",
+        "<cute",
+    ],
     "src/core": ["base/", "formats/", "quantize/", "plugin/", "cpu/cpu_backend.hpp", "mxgemm/"],
     "src/cli": ["mxgemm/", "reference/", "formats/", "base/", "bench/", "cli/", "<CLI/", "<fmt/"],
     "src/cli/io": ["base/", "cli/io/", "<nlohmann/"],
@@ -60,7 +75,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def folder_rule(name: str) -> str | None:
-    matches = [folder for folder in ALLOWED if name.startswith(folder + "/")]
+    matches = [folder for folder in ALLOWED if fnmatch.fnmatchcase(name, folder + "/*")]
     return max(matches, key=len) if matches else None
 
 
@@ -68,8 +83,9 @@ def include_faults(name: str, text: str) -> list[str]:
     """Faults of a file `name` (path in the tree) with that text."""
     folder = folder_rule(name)
     if folder is None:
-        return []
-    own = folder.removeprefix("src/") + "/"
+        return [f"{name}: the table has no row for its folder"]
+    parts = name.split("/")[: folder.count("/") + 1]
+    own = "/".join(parts).removeprefix("src/") + "/"
     found = []
     for kind, target in INCLUDE.findall(text):
         if kind == '"':
@@ -103,11 +119,16 @@ def self_test() -> int:
         "src/quantize/x.cpp": '#include "mxgemm/mxgemm.h"',
         "src/reference/x.cpp": '#include "cpu/cpu_backend.hpp"',
         "src/cli/x.cpp": "#include <nlohmann/json.hpp>",
+        "src/core/z.cpp": "#include <cuda_runtime.h>",
+        "src/cuda/common/x.cuh": '#include "cuda/host/cuda_status.hpp"',
+        "src/cuda/sm110a/x.cu": '#include "cuda/sm80/gemm_tile.cuh"',
+        "src/unknown/x.cpp": "",
     }
     must_pass = {
         "src/base/x.cpp": '#include "base/math.hpp"\n#include <vector>',
         "src/cpu/avx2/x.cpp": '#include <immintrin.h>\n#include "formats/e2m1.hpp"',
         "src/cli/io/x.cpp": "#include <nlohmann/json.hpp>",
+        "src/cuda/sm110a/x.cu": '#include "cuda/sm110a/y.cuh"\n#include "cuda/common/decode.cuh"',
     }
     missed = [name for name, text in must_fail.items() if not include_faults(name, text)]
     wrong = [name for name, text in must_pass.items() if include_faults(name, text)]
