@@ -251,9 +251,12 @@ bool encode(Calls& calls, const Copy& copy, void* tensor, CUtensorMap* map) {
   if (!calls.error().empty()) {
     return false;
   }
+  // For one dimension, which has none, a pointer all the same: whether it may be null is not said.
+  std::vector<uint64_t> strides = copy.strides;
+  strides.resize(5);
   const CUresult result = encode_tiled(
       map, static_cast<CUtensorMapDataType>(copy.type), static_cast<cuuint32_t>(copy.dims.size()),
-      tensor, copy.dims.data(), copy.strides.data(), copy.box.data(), copy.steps.data(),
+      tensor, copy.dims.data(), strides.data(), copy.box.data(), copy.steps.data(),
       CU_TENSOR_MAP_INTERLEAVE_NONE, static_cast<CUtensorMapSwizzle>(copy.swizzle),
       CU_TENSOR_MAP_L2_PROMOTION_NONE, static_cast<CUtensorMapFloatOOBfill>(copy.fill));
   return result == CUDA_SUCCESS ||

@@ -50,12 +50,12 @@ class Copy:
         # Nothing that we know of describes the result.
         self.open = more.get("open", False)
         pad = more.get("pad", 0)
-        self.strides, row = [], dims[0] * self.size
+        # Bytes behind rows, and rows behind planes: each stride is a multiple of the one before.
+        self.strides, stride = [], (dims[0] * self.size + 15) // 16 * 16 + pad
         for extent in dims[1:]:
-            row = (row + 15) // 16 * 16 + pad
-            self.strides.append(row)
-            row *= extent
-        self.tensor_bytes = (row + 15) // 16 * 16
+            self.strides.append(stride)
+            stride *= extent + (1 if pad else 0)
+        self.tensor_bytes = stride
         self.counts = [box[0]] + [-(-b // s) for b, s in zip(box[1:], self.steps[1:], strict=True)]
         self.row_bytes = box[0] * self.size
         rows = 1
