@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/require.hpp"
+#include "core/backend_call.hpp"
 #include "core/cuda_state.hpp"
 #include "core/desc.hpp"
 #include "core/device.hpp"
@@ -11,9 +12,6 @@
 
 namespace mxgemm::internal {
 namespace {
-
-// Room for one sentence of a kernel.
-constexpr size_t kMessageCapacity = 512;
 
 std::string format_refusal(const char* argument, int32_t format, FormatSet accepted) {
   if ((accepted >> format & 1) != 0) {

@@ -7,6 +7,7 @@
 
 #include "base/env.hpp"
 #include "base/require.hpp"
+#include "core/backend_call.hpp"
 #include "core/library_file.hpp"
 #include "core/text.hpp"
 #include "mxgemm/mxgemm.h"
@@ -37,11 +38,11 @@ bool is_whole(const mxgemm_cuda_runtime_table& table) {
 
 Status read_devices(CudaState* state) {
   int32_t count = 0;
-  MXGEMM_TRY(call_cuda(state->runtime->device_count, &count));
+  MXGEMM_TRY(call_backend(state->runtime->device_count, &count));
   for (int32_t index = 0; index < count; ++index) {
     mxgemm_cuda_device device{};
     device.struct_size = sizeof(device);
-    MXGEMM_TRY(call_cuda(state->runtime->device_info, index, &device));
+    MXGEMM_TRY(call_backend(state->runtime->device_info, index, &device));
     state->devices.push_back(device);
   }
   return {};

@@ -31,12 +31,4 @@ Status parse_fake_devices(std::string_view text, std::vector<mxgemm_cuda_device>
 // The state with the devices behind the runtime library at `path`.
 CudaState read_cuda_devices(const std::string& path);
 
-// A call of the runtime library; its message becomes the status'.
-template <typename Function, typename... Arguments>
-Status call_cuda(Function function, Arguments... arguments) {
-  char text[512] = "";  // room for one sentence
-  const int32_t code = function(arguments..., mxgemm_message{text, sizeof(text)});
-  return code == 0 ? Status() : Status(static_cast<StatusCode>(code), text);
-}
-
 }  // namespace mxgemm::internal

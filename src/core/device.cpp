@@ -182,9 +182,9 @@ std::string describe_device(const mxgemm_gemm_desc& desc, int32_t capability) {
                            capability_text(capability).c_str());
 }
 
-void forget_device_error(int32_t device_kind, int32_t code) {
+void forget_device_error(int32_t device_kind, StatusCode code) {
   const CudaState* cuda = nullptr;
-  if (code != MXGEMM_OK && device_kind == MXGEMM_DEVICE_CUDA && cuda_state(&cuda).ok() &&
+  if (code != StatusCode::kOk && device_kind == MXGEMM_DEVICE_CUDA && cuda_state(&cuda).ok() &&
       cuda->runtime != nullptr) {
     cuda->runtime->clear_error();
   }

@@ -37,6 +37,6 @@ Status device_capability(int32_t device_kind, int32_t device_index, int32_t* cap
 std::string describe_device(const mxgemm_gemm_desc& desc, int32_t capability);
 // After a call into a GPU library that returned `code`: a failure must not be found again by the
 // next call.
-void forget_device_error(int32_t device_kind, int32_t code);
+void forget_device_error(int32_t device_kind, StatusCode code);
 
 }  // namespace mxgemm::internal

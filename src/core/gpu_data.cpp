@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/require.hpp"
-#include "core/cuda_state.hpp"
+#include "core/backend_call.hpp"
 #include "core/device.hpp"
 #include "core/loader.hpp"
 #include "core/run_arguments.hpp"
@@ -40,7 +40,11 @@ Prepared& prepared() {
   return *made;
 }
 
-Status library_status(const Source& source, const Status& status) {
+// A failure has the library's name before it, and must not be found again by the next call.
+template <typename Function, typename... Arguments>
+Status call_library(const Source& source, Function function, Arguments... arguments) {
+  const Status status = call_backend(function, arguments...);
+  forget_device_error(MXGEMM_DEVICE_CUDA, status.code());
   return status.ok()
              ? status
              : Status(status.code(), format_text("cuda:%s: %s", source.library->arch.text.c_str(),
@@ -56,9 +60,7 @@ Status prepare(const Source& source, int32_t device_index) {
   if (prepared().done.count(key) != 0) {
     return {};
   }
-  const Status status = call_cuda(source.functions->prepare, device_index);
-  forget_device_error(MXGEMM_DEVICE_CUDA, static_cast<int32_t>(status.code()));
-  MXGEMM_TRY(library_status(source, status));
+  MXGEMM_TRY(call_library(source, source.functions->prepare, device_index));
   prepared().done.insert(key);
   return {};
 }
@@ -86,11 +88,9 @@ Status find_source(int32_t device_index, Member member, const char* what, Source
                       capability_text(capability).c_str(), reasons.c_str())};
 }
 
-template <typename Function, typename... Arguments>
-Status call_library(const Source& source, Function function, Arguments... arguments) {
-  const Status status = call_cuda(function, arguments...);
-  forget_device_error(MXGEMM_DEVICE_CUDA, static_cast<int32_t>(status.code()));
-  return library_status(source, status);
+uint64_t quantize_workspace_size(const Source& source, const mxgemm_quantize_desc& desc) {
+  const auto size = source.functions->quantize_workspace_size;
+  return size == nullptr ? 0 : size(&desc);
 }
 
 Status check_quantize_workspace(const mxgemm_quantize_args& args, uint64_t needed,
@@ -118,9 +118,7 @@ Status gpu_quantize_workspace_size(const mxgemm_quantize_desc& desc, uint64_t* b
   MXGEMM_TRY(check_runnable(kDescDevice, desc.device_kind, desc.device_index));
   Source source;
   MXGEMM_TRY(find_source(desc.device_index, &Functions::quantize, "quantise", &source));
-  if (source.functions->quantize_workspace_size != nullptr) {
-    *bytes = source.functions->quantize_workspace_size(&desc);
-  }
+  *bytes = quantize_workspace_size(source, desc);
   return {};
 }
 
@@ -128,10 +126,7 @@ Status gpu_quantize(const mxgemm_quantize_desc& desc, const mxgemm_quantize_args
                     void* stream, const QuantizeBufferRegions& regions) {
   Source source;
   MXGEMM_TRY(find_source(desc.device_index, &Functions::quantize, "quantise", &source));
-  uint64_t needed = 0;
-  if (source.functions->quantize_workspace_size != nullptr) {
-    needed = source.functions->quantize_workspace_size(&desc);
-  }
+  const uint64_t needed = quantize_workspace_size(source, desc);
   MXGEMM_TRY(check_quantize_workspace(args, needed, regions));
   const bool is_empty = desc.rows == 0 || desc.cols == 0;
   const NamedPointer pointers[] = {{"args.src", is_empty ? nullptr : args.src},

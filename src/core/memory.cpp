@@ -9,6 +9,7 @@
 
 #include "base/math.hpp"
 #include "base/require.hpp"
+#include "core/backend_call.hpp"
 #include "core/cuda_state.hpp"
 
 namespace mxgemm::internal {
@@ -28,7 +29,7 @@ template <typename Member, typename... Arguments>
 Status cuda(Member member, Arguments... arguments) {
   const CudaState* state = nullptr;
   MXGEMM_TRY(cuda_state(&state));
-  return call_cuda(state->runtime->*member, arguments...);
+  return call_backend(state->runtime->*member, arguments...);
 }
 
 using Runtime = mxgemm_cuda_runtime_table;

@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "base/require.hpp"
+#include "core/backend_call.hpp"
 #include "core/desc.hpp"
 #include "core/device.hpp"
 #include "core/run_arguments.hpp"
@@ -13,19 +14,19 @@
 namespace mxgemm::internal {
 namespace {
 
-// Room for one sentence of a kernel.
-constexpr size_t kMessageCapacity = 512;
-
-Status kernel_failure(const RegisteredKernel& entry, int32_t code, const char* message) {
-  return {static_cast<StatusCode>(code), format_text("%s: %s", entry.id.c_str(), message)};
+// A failure has the kernel's id before it.
+template <typename Function, typename... Arguments>
+Status call_kernel(const RegisteredKernel& entry, Function function, Arguments... arguments) {
+  const Status status = call_backend(function, arguments...);
+  forget_device_error(entry.device_kind, status.code());
+  return status.ok() ? status
+                     : Status(status.code(),
+                              format_text("%s: %s", entry.id.c_str(), status.message().c_str()));
 }
 
 Status prepare(const RegisteredKernel& entry, const mxgemm_gemm_desc& desc) {
   const mxgemm_gemm_desc asked = non_empty(desc);
-  char message[kMessageCapacity] = "";
-  const int32_t code = entry.kernel->prepare(&asked, {message, sizeof(message)});
-  forget_device_error(desc.device_kind, code);
-  return code == MXGEMM_OK ? Status() : kernel_failure(entry, code, message);
+  return call_kernel(entry, entry.kernel->prepare, &asked);
 }
 
 Status no_kernel(const KernelGroups& groups, const Selection& selection,
@@ -110,11 +111,7 @@ Status run_plan(const Plan& plan, const mxgemm_gemm_args* args, void* stream) {
     MXGEMM_TRY(check_fallback(plan, found));
     entry = plan.fallback;
   }
-  char message[kMessageCapacity] = "";
-  const int32_t code =
-      entry->kernel->run(&plan.desc, &resolved, stream, {message, sizeof(message)});
-  forget_device_error(plan.desc.device_kind, code);
-  return code == MXGEMM_OK ? Status() : kernel_failure(*entry, code, message);
+  return call_kernel(*entry, entry->kernel->run, &plan.desc, &resolved, stream);
 }
 
 }  // namespace mxgemm::internal

@@ -54,13 +54,6 @@ Status check_global_scale_argument(const mxgemm_quantize_desc& desc,
                       alignof(float), region);
 }
 
-struct QuantizeRegions {
-  Region src;
-  Region qdata;
-  Region scale;
-  Region global_scale;
-};
-
 // What only the CPU offers.
 Status check_gpu_options(const mxgemm_quantize_desc& desc) {
   if (desc.device_kind == MXGEMM_DEVICE_CPU) {
@@ -76,10 +69,10 @@ Status check_gpu_options(const mxgemm_quantize_desc& desc) {
 }
 
 Status resolve_quantize_args(const mxgemm_quantize_desc& desc, mxgemm_quantize_args* args,
-                             QuantizeRegions* out) {
+                             QuantizeBufferRegions* out) {
   const FormatInfo& format = *find_format(static_cast<Format>(desc.format));
   const int src_bits = find_format(static_cast<Format>(desc.format_src))->element_bits;
-  QuantizeRegions& regions = *out;
+  QuantizeBufferRegions& regions = *out;
   MXGEMM_TRY(check_matrix(kNamesSrc, {desc.rows, desc.cols, src_bits}, args->src, args->src_bytes,
                           &args->src_ld, &regions.src));
   MXGEMM_TRY(check_matrix(kNamesQdata, {desc.rows, desc.cols, format.element_bits}, args->qdata,
@@ -175,11 +168,10 @@ Status run_quantize(const mxgemm_quantize_desc& desc, const mxgemm_quantize_args
   MXGEMM_REQUIRE(args->reserved == 0, "args.reserved is %" PRIu32 "; it must be 0", args->reserved);
   MXGEMM_TRY(check_gpu_options(desc));
   mxgemm_quantize_args resolved = *args;
-  QuantizeRegions regions;
+  QuantizeBufferRegions regions;
   MXGEMM_TRY(resolve_quantize_args(desc, &resolved, &regions));
   if (desc.device_kind == MXGEMM_DEVICE_CUDA) {
-    return gpu_quantize(desc, resolved, stream,
-                        {regions.src, regions.qdata, regions.scale, regions.global_scale});
+    return gpu_quantize(desc, resolved, stream, regions);
   }
   return quantize_on_cpu(desc, resolved);
 }

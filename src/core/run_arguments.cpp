@@ -5,6 +5,7 @@
 #include <cinttypes>
 
 #include "base/require.hpp"
+#include "core/backend_call.hpp"
 #include "core/cuda_state.hpp"
 #include "core/device.hpp"
 #include "formats/block_format.hpp"
@@ -81,7 +82,7 @@ Status check_memory(const char* device_argument, int32_t device_index,
   }
   // What went wrong in the caller's own use of CUDA is not to be blamed on this call.
   cuda->runtime->clear_error();
-  MXGEMM_TRY(call_cuda(cuda->runtime->query_pointers, device_index, &queries[0], count));
+  MXGEMM_TRY(call_backend(cuda->runtime->query_pointers, device_index, &queries[0], count));
   const bool reaches_host =
       cuda->devices[static_cast<size_t>(device_index)].pageable_memory_access != 0;
   for (int32_t index = 0; index < count; ++index) {
