@@ -100,7 +100,7 @@ class Hardware(unittest.TestCase):
     def test_wrong_results_fail_the_verification(self):
         # The stubs' kernels compute nothing.
         stubs = {"MXGEMM_PLUGIN_DIR": str(STUBS / "whole"), "STUB_DEVICES": "9.0"}
-        context = hardware_machine.Context(ROOT, BUILD, self.folder, print)
+        context = hardware_machine.Context(ROOT, BUILD, self.folder)
         with (
             unittest.mock.patch.dict(os.environ, stubs),
             unittest.mock.patch.object(hardware_parts, "verify_problems", lambda: FEW_PROBLEMS),
