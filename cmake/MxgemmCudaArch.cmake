@@ -35,6 +35,10 @@ function(mxgemm_add_cuda_arch wanted_arch)
   cmake_parse_arguments(arg "CUTLASS" "" "SOURCES" ${ARGN})
   mxgemm_resolve_cuda_arch(${wanted_arch} arch)
   set(target mxgemm_sm${arch})
+  if(arg_CUTLASS AND NOT CUTLASS_FOUND)
+    message(STATUS "mxgemm: sm${arch} is not built: no CUTLASS headers (set CUTLASS_INCLUDE_DIR, or run scripts/setup)")
+    return()
+  endif()
 
   add_library(${target} SHARED ${arg_SOURCES})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
@@ -59,11 +63,9 @@ function(mxgemm_add_cuda_arch wanted_arch)
             -rdc=false -Xcompiler=-Wall,-Wextra,-Wno-unknown-pragmas,-Wno-unused-parameter,-Wno-missing-field-initializers
             $<$<BOOL:${MXGEMM_WERROR}>:-Werror=all-warnings -Xcompiler=-Werror>>)
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES OFF CUDA_RUNTIME_LIBRARY Shared)
-  if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
-    # The defaults of nvcc 13, stated: stubs are static and device entities hidden.
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-static-global-template-stub=true
-                                             -device-entity-has-hidden-visibility=true>)
-  endif()
+  # The defaults of nvcc 13, stated: stubs are static and device entities hidden.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-static-global-template-stub=true
+                                           -device-entity-has-hidden-visibility=true>)
   mxgemm_keep_symbols_apart(${target})
   if(arg_CUTLASS)
     target_link_libraries(${target} PRIVATE CUTLASS::CUTLASS)
