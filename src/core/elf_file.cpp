@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <vector>
 
@@ -25,6 +26,11 @@ bool read_at(std::ifstream& file, uint64_t offset, void* data, size_t bytes) {
 }  // namespace
 
 std::string elf_file_fault(const std::string& path) {
+  std::error_code error;
+  // Opening a named pipe waits for somebody who writes; a device may never end.
+  if (const auto kind = std::filesystem::status(path, error); !error && !is_regular_file(kind)) {
+    return format_text("%s: not a regular file", path.c_str());
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     return format_text("%s: %s", path.c_str(), std::strerror(errno));

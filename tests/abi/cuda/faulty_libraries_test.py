@@ -116,6 +116,21 @@ class FaultyLibraries(unittest.TestCase):
         self.file("sm100f").write_text("not a library")
         self.expect_refused("sm100f", "no ELF file")
 
+    def test_no_regular_file(self) -> None:
+        makers = {
+            "named pipe": os.mkfifo,
+            "folder": pathlib.Path.mkdir,
+            "device": lambda path: path.symlink_to("/dev/zero"),
+        }
+        for kind, make in makers.items():
+            with self.subTest(kind):
+                self.file("sm120f").unlink()
+                make(self.file("sm120f"))
+                self.expect_refused("sm120f", "not a regular file")
+                if kind == "folder":
+                    self.file("sm120f").rmdir()
+                    self.file("sm120f").touch()
+
     def test_another_version(self) -> None:
         version = subprocess.run(
             [str(PROGRAM), "--version"], capture_output=True, text=True, check=True
