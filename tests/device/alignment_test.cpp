@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "device/every_kernel.hpp"
-#include "support/random_operand.hpp"
+#include "support/gemm_data.hpp"
 #include "support/test_size.hpp"
 
 namespace mxgemm::test {
@@ -25,9 +25,6 @@ class Alignment : public EveryKernel {
 };
 
 INSTANTIATE_TEST_SUITE_P(Places, Alignment, testing::ValuesIn(places()), place_test_name);
-
-constexpr Format kFormatsA[] = {Format::kMxf4, Format::kNvf4, Format::kMxf8E4m3, Format::kMxf8E5m2,
-                                Format::kBf16, Format::kF16,  Format::kF32};
 
 // D of fp32 is aligned to 4 bytes, everything else here may lie anywhere below that.
 TEST_P(Alignment, PointersAnywhere) {

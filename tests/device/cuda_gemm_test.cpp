@@ -8,51 +8,19 @@
 #include <thread>
 #include <vector>
 
+#include "support/gemm_data.hpp"
 #include "support/gemm_run.hpp"
-#include "support/random_operand.hpp"
+#include "support/levels.hpp"
 #include "support/test_size.hpp"
 
 namespace mxgemm::test {
 namespace {
 
-using internal::Activation;
 using internal::CompareReport;
 
-constexpr Format kFormatsA[] = {Format::kMxf4, Format::kNvf4, Format::kMxf8E4m3, Format::kMxf8E5m2,
-                                Format::kBf16, Format::kF16,  Format::kF32};
-constexpr Format kFormatsB[] = {Format::kMxf4, Format::kNvf4, Format::kMxf8E4m3, Format::kMxf8E5m2};
-constexpr Format kFormatsD[] = {Format::kBf16, Format::kF16, Format::kF32};
-constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kGelu,
-                                       Activation::kGeluTanh, Activation::kSilu};
 constexpr int64_t kM[] = {1, 3, 16, 17, 64, 65, 127, 129, 300};
 constexpr int64_t kN[] = {1, 7, 8, 40, 132, 136, 257, 528};
 constexpr int64_t kK[] = {0, 32, 64, 96, 160, 512, 528, 2880};
-
-enum class Data { kExact, kNormal, kWide, kEdge };
-constexpr const char* kDataNames[] = {"exact", "normal", "wide", "edge"};
-
-void fill(Data data, Operand* operand, Random* random) {
-  switch (data) {
-    case Data::kExact:
-      return fill_exact(operand, random);
-    case Data::kNormal:
-      return fill_normal(operand, random);
-    case Data::kWide:
-      // 40 binades in E8M0, all of E4M3.
-      return operand->info().format == Format::kNvf4 ? fill_codes(operand, random, 0, 0x7E)
-                                                     : fill_codes(operand, random, 107, 147);
-    case Data::kEdge:
-      return fill_edge(operand, random);
-  }
-}
-
-std::vector<double> random_values(Data data, int64_t count, Random* random) {
-  std::vector<double> values(static_cast<size_t>(count));
-  for (double& value : values) {
-    value = data == Data::kExact ? static_cast<double>(random->integer(-8, 8)) : random->normal();
-  }
-  return values;
-}
 
 // Options by turn; powers of two where every output is to be bit-exact.
 void set_options(int turn, Data data, Random* random, GemmRun* run) {
@@ -75,19 +43,10 @@ void set_options(int turn, Data data, Random* random, GemmRun* run) {
 
 // The GPU kernels that take `desc`.
 std::vector<mxgemm_kernel_info> kernels_for(const mxgemm_gemm_desc& desc) {
-  std::vector<mxgemm_kernel_info> infos;
-  int32_t count = 0;
-  EXPECT_EQ(mxgemm_kernel_count(&count), MXGEMM_OK) << mxgemm_last_error();
-  for (int32_t index = 0; index < count; ++index) {
-    mxgemm_kernel_info info = MXGEMM_KERNEL_INFO_INIT;
-    EXPECT_EQ(mxgemm_kernel_info_get(index, &info), MXGEMM_OK) << mxgemm_last_error();
-    int32_t accepts = 0;
-    EXPECT_EQ(mxgemm_kernel_accepts(index, &desc, &accepts, nullptr, 0, nullptr), MXGEMM_OK)
-        << mxgemm_last_error();
-    if (info.device_kind == MXGEMM_DEVICE_CUDA && info.available != 0 && accepts != 0) {
-      infos.push_back(info);
-    }
-  }
+  std::vector<mxgemm_kernel_info> infos = accepting_kernels(desc);
+  std::erase_if(infos, [](const mxgemm_kernel_info& info) {
+    return info.device_kind != MXGEMM_DEVICE_CUDA || info.available == 0;
+  });
   return infos;
 }
 
@@ -153,7 +112,7 @@ class CudaGemm : public testing::Test {
 TEST_F(CudaGemm, EveryKernelEqualsTheReferenceAroundTheEdgesOfItsTiles) {
   Random random(5);
   int turn = 0;
-  for (const Data data : {Data::kExact, Data::kNormal, Data::kWide, Data::kEdge}) {
+  for (const Data data : kAllData) {
     for (const Format format_a : kFormatsA) {
       for (const Format format_b : kFormatsB) {
         const int repetitions = test_size(6, 1);

@@ -7,41 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "support/gemm_data.hpp"
 #include "support/gemm_run.hpp"
 #include "support/levels.hpp"
-#include "support/random_operand.hpp"
 #include "support/test_size.hpp"
 
 namespace mxgemm::test {
 namespace {
 
-using internal::Activation;
 using internal::CompareReport;
-
-constexpr Format kFormatsA[] = {Format::kMxf4, Format::kNvf4, Format::kMxf8E4m3, Format::kMxf8E5m2,
-                                Format::kBf16, Format::kF16,  Format::kF32};
-constexpr Format kFormatsB[] = {Format::kMxf4, Format::kNvf4, Format::kMxf8E4m3, Format::kMxf8E5m2};
-constexpr Format kFormatsD[] = {Format::kBf16, Format::kF16, Format::kF32};
-constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kGelu,
-                                       Activation::kGeluTanh, Activation::kSilu};
-
-enum class Data { kExact, kNormal, kWide, kEdge };
-constexpr const char* kDataNames[] = {"exact", "normal", "wide", "edge"};
-
-void fill(Data data, Operand* operand, Random* random) {
-  switch (data) {
-    case Data::kExact:
-      return fill_exact(operand, random);
-    case Data::kNormal:
-      return fill_normal(operand, random);
-    case Data::kWide:
-      // 40 binades in E8M0, all of E4M3.
-      return operand->info().format == Format::kNvf4 ? fill_codes(operand, random, 0, 0x7E)
-                                                     : fill_codes(operand, random, 107, 147);
-    case Data::kEdge:
-      return fill_edge(operand, random);
-  }
-}
 
 ScaleLayout layout_of(int64_t turn) {
   return turn % 2 == 0 ? ScaleLayout::kSwizzle32x4x4 : ScaleLayout::kRowMajor;
@@ -58,18 +32,12 @@ void set_options(int turn, Data data, Random* random, GemmRun* run) {
   run->scalars_on_device = turn % 4 == 2;
   run->one_shot = turn % 5 == 3;
   if (turn % 3 != 0) {
-    run->c.resize(static_cast<size_t>(run->m() * run->n()));
-    for (double& value : run->c) {
-      value = exact ? static_cast<double>(random->integer(-8, 8)) : random->normal();
-    }
+    run->c = random_values(data, run->m() * run->n(), random);
     run->beta = turn % 3 == 1 ? -2.0f : 0.3f;
     run->in_place = turn % 2 == 0;
   }
   if (turn % 2 == 1) {
-    run->bias.resize(static_cast<size_t>(run->n()));
-    for (double& value : run->bias) {
-      value = exact ? static_cast<double>(random->integer(-8, 8)) : random->normal();
-    }
+    run->bias = random_values(data, run->n(), random);
     run->format_bias = turn % 4 == 1 ? run->output().format : Format::kF32;
   }
 }
@@ -103,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, EveryPair, testing::ValuesIn(offered_levels()),
 TEST_P(EveryPair, OfFormatsEqualsTheReference) {
   Random random(5);
   int turn = 0;
-  for (const Data data : {Data::kExact, Data::kNormal, Data::kWide, Data::kEdge}) {
+  for (const Data data : kAllData) {
     for (const Format format_a : kFormatsA) {
       for (const Format format_b : kFormatsB) {
         for (const Format format_d : kFormatsD) {

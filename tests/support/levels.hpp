@@ -27,10 +27,9 @@ inline const char* level_name(int32_t level) {
   return kNames[level];
 }
 
-// The CPU kernels of `level` that take `desc`; "" (the library chooses) where the level has none of
-// its own.
-inline std::vector<std::string> kernels_of_level(int32_t level, const mxgemm_gemm_desc& desc) {
-  std::vector<std::string> ids;
+// Every kernel, of the CPU and of GPUs, that takes `desc`.
+inline std::vector<mxgemm_kernel_info> accepting_kernels(const mxgemm_gemm_desc& desc) {
+  std::vector<mxgemm_kernel_info> infos;
   int32_t count = 0;
   EXPECT_EQ(mxgemm_kernel_count(&count), MXGEMM_OK) << mxgemm_last_error();
   for (int32_t index = 0; index < count; ++index) {
@@ -39,8 +38,19 @@ inline std::vector<std::string> kernels_of_level(int32_t level, const mxgemm_gem
     int32_t accepts = 0;
     EXPECT_EQ(mxgemm_kernel_accepts(index, &desc, &accepts, nullptr, 0, nullptr), MXGEMM_OK)
         << mxgemm_last_error();
-    if (info.device_kind == MXGEMM_DEVICE_CPU && info.available != 0 && info.isa == level &&
-        accepts != 0) {
+    if (accepts != 0) {
+      infos.push_back(info);
+    }
+  }
+  return infos;
+}
+
+// The CPU kernels of `level` that take `desc`; "" (the library chooses) where the level has none of
+// its own.
+inline std::vector<std::string> kernels_of_level(int32_t level, const mxgemm_gemm_desc& desc) {
+  std::vector<std::string> ids;
+  for (const mxgemm_kernel_info& info : accepting_kernels(desc)) {
+    if (info.device_kind == MXGEMM_DEVICE_CPU && info.available != 0 && info.isa == level) {
       ids.emplace_back(info.id);
     }
   }

@@ -44,15 +44,8 @@ inline std::vector<Place> places() {
 // The CUDA kernels that take `desc`, whose device is one.
 inline std::vector<std::string> cuda_kernels_for(const mxgemm_gemm_desc& desc) {
   std::vector<std::string> ids;
-  int32_t count = 0;
-  EXPECT_EQ(mxgemm_kernel_count(&count), MXGEMM_OK) << mxgemm_last_error();
-  for (int32_t index = 0; index < count; ++index) {
-    mxgemm_kernel_info info = MXGEMM_KERNEL_INFO_INIT;
-    EXPECT_EQ(mxgemm_kernel_info_get(index, &info), MXGEMM_OK) << mxgemm_last_error();
-    int32_t accepts = 0;
-    EXPECT_EQ(mxgemm_kernel_accepts(index, &desc, &accepts, nullptr, 0, nullptr), MXGEMM_OK)
-        << mxgemm_last_error();
-    if (info.device_kind == MXGEMM_DEVICE_CUDA && accepts != 0) {
+  for (const mxgemm_kernel_info& info : accepting_kernels(desc)) {
+    if (info.device_kind == MXGEMM_DEVICE_CUDA) {
       ids.emplace_back(info.id);
     }
   }
