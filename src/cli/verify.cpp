@@ -233,11 +233,27 @@ std::vector<Kernel> accepting(const Problem& problem, DeviceId device, const Ver
   return accepted;
 }
 
-[[noreturn]] void refuse_all(const Problem& problem, const VerifyResult& result) {
+// One line for each GPU library whose kernels cannot say why they refuse: it was not loaded.
+std::string refused_libraries(const VerifyOptions& options) {
+  std::string lines;
+  if (std::any_of(options.devices.begin(), options.devices.end(),
+                  [](DeviceId device) { return device.kind == MXGEMM_DEVICE_CUDA; })) {
+    for (const mxgemm_library_info& library : all_libraries()) {
+      if (library.loaded == 0) {
+        lines += fmt::format("\n  cuda:{}: not loaded: {}", library.arch, library.reason);
+      }
+    }
+  }
+  return lines;
+}
+
+[[noreturn]] void refuse_all(const Problem& problem, const VerifyOptions& options,
+                             const VerifyResult& result) {
   std::string reasons;
   for (const std::string& refusal : result.refusals) {
     reasons += "\n  " + refusal;
   }
+  reasons += refused_libraries(options);
   throw CommandError(kExitUnsupported, fmt::format("no kernel takes {}{}", to_string(problem),
                                                    reasons.empty() ? "" : ":" + reasons));
 }
@@ -287,7 +303,7 @@ VerifyResult verify_problem(const Problem& problem, const VerifyOptions& options
     count += kernels.back().size();
   }
   if (count == 0) {
-    refuse_all(problem, result);
+    refuse_all(problem, options, result);
   }
   // Host and device hold the operands, each kernel one D, and D's check a copy.
   const double output_bytes =
@@ -298,7 +314,7 @@ VerifyResult verify_problem(const Problem& problem, const VerifyOptions& options
     verify_kind(problem, kind, kernels, options, result);
   }
   if (result.rows.empty()) {
-    refuse_all(problem, result);
+    refuse_all(problem, options, result);
   }
   return result;
 }

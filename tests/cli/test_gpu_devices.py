@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
@@ -96,6 +97,19 @@ def test_verify_leaves_out_kernels_that_refuse_unaligned_data(on_stubs):
         *command, "--kernel", "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128", code=None
     )
     assert forced.code == 3 and "needs multiples of 16 bytes" in forced.err
+
+
+@pytest.mark.parametrize("command", ["verify", "bench", "explain"])
+def test_a_library_that_was_not_loaded_is_named_where_no_kernel_is_left(mxgemm, tmp_path, command):
+    for name in ("cuda", "sm120f", "sm80"):
+        shutil.copy(STUBS / "whole" / f"libmxgemm_{name}.so", tmp_path)
+    broken = tmp_path / "libmxgemm_sm80.so"
+    broken.write_text("not a library")
+    environment = os.environ | {"MXGEMM_PLUGIN_DIR": str(tmp_path), "STUB_DEVICES": "9.0"}
+    problem = "m8n8k128:mxf4:mxf4:bf16"
+    outcome = mxgemm(command, problem, "--device", "cuda:0", env=environment, code=None)
+    assert outcome.code == 3
+    assert f"cuda:sm80: not loaded: {broken}: no ELF file" in outcome.err
 
 
 @pytest.mark.parametrize("command", ["verify", "bench"])
