@@ -4,7 +4,7 @@
 
 #include "exec/engine.hpp"
 #include "isa/arith.hpp"
-#include "isa/arithmetic.hpp"
+#include "isa/families.hpp"
 #include "isa/lane_ops.hpp"
 #include "num/ieee.hpp"
 

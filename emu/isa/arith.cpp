@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "isa/arithmetic.hpp"
+#include "isa/families.hpp"
 #include "isa/lane_ops.hpp"
 
 namespace emu {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "isa/bulk.hpp"
-
+// cp.async.bulk and cp.reduce.async.bulk without tensor maps, and the groups of bulk stores.
 #include <algorithm>
 #include <memory>
 #include <string>
 
 #include "exec/engine.hpp"
 #include "isa/bulk_operands.hpp"
+#include "isa/families.hpp"
 
 namespace emu {
 namespace {

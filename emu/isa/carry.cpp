@@ -2,7 +2,7 @@
 // Extended-precision integer arithmetic: add.cc, addc, sub.cc, subc, mad.cc, madc. Each lane has
 // one carry flag. Subtraction adds the complement, so that the flag is the carry of that addition:
 // set where nothing is borrowed. It can be seen where sub.cc is followed by addc (measured on 9.0).
-#include "isa/arithmetic.hpp"
+#include "isa/families.hpp"
 #include "isa/lane_ops.hpp"
 
 namespace emu {

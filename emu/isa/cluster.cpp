@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "isa/cluster.hpp"
-
+// mapa, getctarank, barrier.cluster, st.async, red.async.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "exec/hooks.hpp"
 #include "isa/async_observer.hpp"
 #include "isa/decode.hpp"
+#include "isa/families.hpp"
 #include "isa/mbarrier.hpp"
 
 namespace emu {

@@ -2,7 +2,7 @@
 // Comparison and selection (specification 7.4).
 #include <cmath>
 
-#include "isa/arithmetic.hpp"
+#include "isa/families.hpp"
 #include "isa/lane_ops.hpp"
 #include "num/ieee.hpp"
 

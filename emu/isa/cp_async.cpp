@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "isa/cp_async.hpp"
-
+// Non-bulk cp.async, its groups and its mbarrier arrivals.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "isa/async_observer.hpp"
 #include "isa/async_state.hpp"
 #include "isa/decode.hpp"
+#include "isa/families.hpp"
 #include "isa/mbarrier.hpp"
 
 namespace emu {

@@ -6,6 +6,7 @@
 
 #include "exec/engine.hpp"
 #include "isa/decode.hpp"
+#include "isa/families.hpp"
 
 namespace emu {
 namespace {

@@ -10,7 +10,6 @@
 namespace emu {
 
 class ExecContext;
-class OpcodeTable;
 
 struct CtaControl : Extension {
   bool saw_failed_cancel = false;
@@ -28,10 +27,5 @@ struct CtaControl : Extension {
 
 CtaControl& cta_control(ExecContext& ctx);
 const CtaControl* cta_control_if_any(const Cta& cta);
-
-// clusterlaunchcontrol.
-void register_launch_control(OpcodeTable& table);
-// setmaxnreg and griddepcontrol.
-void register_cta_control(OpcodeTable& table);
 
 }  // namespace emu

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "isa/arithmetic.hpp"
+#include "isa/families.hpp"
 #include "isa/lane_ops.hpp"
 #include "num/ieee.hpp"
 

@@ -105,14 +105,6 @@ DecodeFunction OpcodeTable::find(const std::vector<std::string_view>& opcode) co
   return nullptr;
 }
 
-std::vector<std::string> OpcodeTable::names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, function] : functions_) {
-    names.push_back(name);
-  }
-  return names;
-}
-
 DecodeContext::DecodeContext(FunctionDecoder& function, const ptx::Instruction& instruction)
     : source(instruction), q(instruction.opcode), function_(function) {
   instr.line = source.line;

@@ -122,7 +122,6 @@ class OpcodeTable {
   // "add", or with further leading parts "cp.async.bulk": the longest that fits wins.
   void add(std::string_view opcode, DecodeFunction function);
   DecodeFunction find(const std::vector<std::string_view>& opcode) const;
-  std::vector<std::string> names() const;
 
  private:
   std::unordered_map<std::string, DecodeFunction> functions_;

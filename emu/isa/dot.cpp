@@ -2,7 +2,7 @@
 // dp4a and dp2a: products of bytes, or of halves and bytes, added to a word (specification 7.1).
 #include <type_traits>
 
-#include "isa/arithmetic.hpp"
+#include "isa/families.hpp"
 #include "isa/lane_ops.hpp"
 
 namespace emu {

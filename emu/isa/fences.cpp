@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "isa/fences.hpp"
-
+// fence, membar and the proxy fences.
 #include "exec/engine.hpp"
 #include "isa/decode.hpp"
+#include "isa/families.hpp"
 
 namespace emu {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "isa/arith.hpp"
-#include "isa/arithmetic.hpp"
+#include "isa/families.hpp"
 #include "isa/lane_ops.hpp"
 #include "num/ieee.hpp"
 

@@ -12,6 +12,7 @@
 #include "isa/async_observer.hpp"
 #include "isa/cta_control.hpp"
 #include "isa/decode.hpp"
+#include "isa/families.hpp"
 #include "isa/launch_control_response.hpp"
 
 namespace emu {

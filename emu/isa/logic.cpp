@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "isa/arithmetic.hpp"
+#include "isa/families.hpp"
 #include "isa/lane_ops.hpp"
 
 namespace emu {

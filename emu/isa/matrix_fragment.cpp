@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "isa/arithmetic.hpp"
+#include "isa/families.hpp"
 #include "isa/lane_ops.hpp"
 
 namespace emu {

@@ -5,6 +5,7 @@
 
 #include "exec/engine.hpp"
 #include "isa/decode.hpp"
+#include "isa/families.hpp"
 
 namespace emu {
 namespace {

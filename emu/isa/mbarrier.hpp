@@ -11,8 +11,6 @@
 
 namespace emu {
 
-class OpcodeTable;
-
 inline constexpr uint32_t kMbarrierBytes = 8;
 
 struct MbarrierRef {
@@ -41,7 +39,5 @@ bool signal_complete_tx(Engine& engine, const Origin& origin, uint64_t operation
 // cp.async copies by the generic proxy, which needs no fence after the mbarrier's init.
 bool signal_arrive(Engine& engine, const Origin& origin, uint64_t operation, const MbarrierRef& ref,
                    bool asynchronous_proxy = true);
-
-void register_mbarrier(OpcodeTable& table);
 
 }  // namespace emu

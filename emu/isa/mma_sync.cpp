@@ -7,7 +7,7 @@
 #include <array>
 
 #include "exec/engine.hpp"
-#include "isa/arithmetic.hpp"
+#include "isa/families.hpp"
 #include "isa/lane_ops.hpp"
 
 namespace emu {

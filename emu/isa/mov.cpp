@@ -3,7 +3,7 @@
 // (specification 7.5).
 #include <cstring>
 
-#include "isa/arithmetic.hpp"
+#include "isa/families.hpp"
 #include "isa/lane_ops.hpp"
 
 namespace emu {

@@ -19,7 +19,6 @@
 namespace emu {
 
 class DecodeContext;
-class OpcodeTable;
 
 // Operations of one thread with one cta_group: they run in the order of issue, each at a time of
 // its own.
@@ -74,14 +73,5 @@ std::string columns_fault(const CtaTensor& tensor, uint32_t column, uint32_t cou
 // do not count.
 std::string unread_fault(const CtaTensor& tensor, uint32_t first_lane, uint32_t lanes,
                          uint32_t first_column, uint32_t columns, uint32_t warp);
-
-// tcgen05.alloc, dealloc, relinquish_alloc_permit.
-void register_tcgen05_allocation(OpcodeTable& table);
-// tcgen05.ld, st, wait, fence.
-void register_tcgen05_access(OpcodeTable& table);
-// tcgen05.cp, commit.
-void register_tcgen05_copy(OpcodeTable& table);
-// tcgen05.mma.
-void register_tcgen05_mma(OpcodeTable& table);
 
 }  // namespace emu

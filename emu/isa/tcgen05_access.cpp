@@ -7,6 +7,7 @@
 
 #include "exec/engine.hpp"
 #include "isa/decode.hpp"
+#include "isa/families.hpp"
 #include "isa/tcgen05.hpp"
 
 namespace emu {

@@ -10,6 +10,7 @@
 #include "isa/async_copy.hpp"
 #include "isa/async_observer.hpp"
 #include "isa/decode.hpp"
+#include "isa/families.hpp"
 #include "isa/matrix_descriptor.hpp"
 #include "isa/tcgen05.hpp"
 

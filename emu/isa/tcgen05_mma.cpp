@@ -5,6 +5,7 @@
 
 #include "exec/engine.hpp"
 #include "isa/decode.hpp"
+#include "isa/families.hpp"
 #include "isa/tcgen05.hpp"
 #include "isa/tcgen05_multiply.hpp"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "isa/tma.hpp"
-
+// cp.async.bulk.tensor and its prefetch.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -8,6 +7,7 @@
 
 #include "exec/engine.hpp"
 #include "isa/bulk_operands.hpp"
+#include "isa/families.hpp"
 #include "isa/tma_box.hpp"
 
 namespace emu {

@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "exec/engine.hpp"
-#include "isa/arithmetic.hpp"
 #include "isa/async_observer.hpp"
+#include "isa/families.hpp"
 #include "isa/lane_ops.hpp"
 
 namespace emu {
