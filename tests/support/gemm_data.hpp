@@ -10,9 +10,9 @@
 
 namespace mxgemm::test {
 
-inline constexpr Format kFormatsA[] = {
-    Format::kMxf4, Format::kNvf4, Format::kMxf8E4m3, Format::kMxf8E5m2,
-    Format::kBf16, Format::kF16,  Format::kF32};
+inline constexpr Format kFormatsA[] = {Format::kMxf4,     Format::kNvf4, Format::kMxf8E4m3,
+                                       Format::kMxf8E5m2, Format::kBf16, Format::kF16,
+                                       Format::kF32};
 inline constexpr Format kFormatsB[] = {Format::kMxf4, Format::kNvf4, Format::kMxf8E4m3,
                                        Format::kMxf8E5m2};
 inline constexpr Format kFormatsD[] = {Format::kBf16, Format::kF16, Format::kF32};
