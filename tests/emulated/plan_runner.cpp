@@ -4,7 +4,8 @@
 //     emulated_plan_runner PLAN [PART PARTS]      every PARTS-th line from line PART on, from 0
 //
 // EMU_DEVICES must be what the plan's first line says. EMULATED_ALL=1 runs every line under the
-// whole portfolio of schedules, and those that have it anyway with ten times the seeds.
+// whole portfolio of schedules, and those that have it anyway with as many times the seeds as their
+// SEED says.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -27,9 +28,6 @@ struct Schedule {
   int seed = 1;
   bool races = false;
 };
-
-// What a kernel does after a wait that was in vain shows in few schedules.
-constexpr int kManySeeds = 10;
 
 // Specification 6.3: no policy alone sees everything that is missing.
 std::vector<Schedule> portfolio(int seeds_times) {
@@ -108,7 +106,7 @@ class Runner {
     if (line.schedule == "race") {
       schedules = {{"random", line.seed, true}};
     } else if (line.schedule == "portfolio" || all) {
-      schedules = portfolio(line.schedule == "portfolio" && all ? kManySeeds : 1);
+      schedules = portfolio(line.schedule == "portfolio" && all ? line.seed : 1);
     } else {
       schedules = {{line.schedule, line.seed, false}};
     }

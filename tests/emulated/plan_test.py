@@ -43,6 +43,8 @@ def parse_problem(text: str) -> Run:
     for option in options:
         name, _, value = option.partition("=")
         run[name] = "some" if name in ("off", "lda", "ldb") else value
+        if name == "off":
+            run["offset"] = value
     return run
 
 
@@ -61,6 +63,13 @@ def read(path: pathlib.Path) -> tuple[list[Run], list[Run]]:
     return runs, refusals
 
 
+def least_offset(run: Run) -> str:
+    """Bytes, the least that the kernel's pointers may lie off an aligned address."""
+    if ":sm80:" in str(run["kernel"]):
+        return "4"  # what a number of C or D may need
+    return "16" if run["a"] == run["b"] else "32"
+
+
 def missing_of_kernel(kernel: str, runs: list[Run], refusals: list[Run]) -> list[str]:
     mine = [run for run in runs if run["kernel"] == kernel]
     refused = [run for run in refusals if run["kernel"] == kernel]
@@ -76,6 +85,8 @@ def missing_of_kernel(kernel: str, runs: list[Run], refusals: list[Run]) -> list
             excluded = (factor, value) == ("k", 528) and not of_16
             if not excluded and not (without_c and factor in ("beta", "in_place")):
                 missing.append(f"{kernel}: no run with {factor} = {value}")
+    for offset in sorted({least_offset(run) for run in mine} - {run.get("offset") for run in mine}):
+        missing.append(f"{kernel}: no run with off = {offset}")
     return missing
 
 
