@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session.hpp"
 
+#include <pthread.h>
+
+#include <atomic>
 #include <cstdio>
 
 #include "runtime/capture.hpp"
 
 namespace emu::runtime {
+namespace {
+
+// CUDA does not survive fork: a child whose parent has called it gets error 3 from every call.
+std::atomic<bool> called{false};
+std::atomic<bool> called_by_parent{false};
+
+[[maybe_unused]] const int registered =
+    pthread_atfork(nullptr, nullptr, [] { called_by_parent = called_by_parent || called; });
+
+}  // namespace
 
 Session::Session(const char* name) : rt(process_runtime()), lock(rt.mutex), name_(name) {
   ++rt.counters.calls;
@@ -86,6 +99,11 @@ cudaError_t entry_error(const char* name) {
     std::fprintf(stderr, "emulated CUDA: %s is called from a host function of a stream\n", name);
     return cudaErrorNotPermitted;
   }
+  if (called_by_parent) {
+    std::fprintf(stderr, "emulated CUDA: %s is called in a child after fork\n", name);
+    return cudaErrorInitializationError;
+  }
+  called = true;
   return process_runtime().configuration_error.empty() ? cudaSuccess : cudaErrorInitializationError;
 }
 

@@ -3,6 +3,8 @@
 // name, nothing that leaks, and another device that goes on. Runs with EMU_DEVICES=8.6*6: a device
 // that has failed for good is not used again.
 #include <cuda_runtime_api.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "abi/expect_status.hpp"
 #include "end_to_end/device_gemm.hpp"
@@ -45,6 +47,38 @@ class Faults : public testing::Test {
     return operand;
   }
 };
+
+// Exit status of a child after fork: 0 where the GPU is refused in words and the CPU works on.
+int run_child(const DeviceGemm& gemm, const Operand& a, const Operand& b) {
+  constexpr unsigned kSecondsForAChild = 20;
+  alarm(kSecondsForAChild);
+  const auto refused = [](mxgemm_status status) {
+    return status == MXGEMM_CUDA_ERROR &&
+           std::string(mxgemm_last_error()).find("initialization error") != std::string::npos;
+  };
+  void* memory = nullptr;
+  if (!refused(gemm.run()) || !refused(mxgemm_device_alloc(MXGEMM_DEVICE_CUDA, 0, 16, &memory)) ||
+      !refused(mxgemm_device_synchronize(MXGEMM_DEVICE_CUDA, 0))) {
+    std::fprintf(stderr, "in the child: %s\n", mxgemm_last_error());
+    return 1;
+  }
+  return cpu_result(a, b).empty() ? 2 : 0;
+}
+
+TEST_F(Faults, AChildAfterForkIsRefusedAndTheParentGoesOn) {
+  const DeviceGemm gemm(gpu(kHealthy), a(), b());
+  ASSERT_EQ(gemm.run(), MXGEMM_OK) << mxgemm_last_error();
+  const pid_t pid = fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    _exit(run_child(gemm, a(), b()));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(gemm.result(), cpu_result(a(), b()));
+}
 
 TEST_F(Faults, AnAllocationThatFailsIsOutOfMemory) {
   const uint64_t before = emulator_counters().live_allocations;
