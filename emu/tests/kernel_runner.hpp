@@ -87,21 +87,35 @@ class KernelRunner {
   ModuleInstance instance_;
 };
 
-// The portfolio of specification 6.3: f(options) for each.
+// The portfolio of specification 6.3, `scale` times as many seeds.
+inline std::vector<Options> portfolio(uint64_t scale = 1) {
+  struct Share {
+    Policy policy;
+    uint64_t seeds;
+  };
+  std::vector<Options> all;
+  for (const Share share : {Share{Policy::plain, 1},
+                            {Policy::random, 4},
+                            {Policy::late, 2},
+                            {Policy::pct, 4},
+                            {Policy::late_pct, 3},
+                            {Policy::early_pct, 3}}) {
+    const uint64_t seeds = share.policy == Policy::plain ? 1 : share.seeds * scale;
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+      Options options;
+      options.policy = share.policy;
+      options.seed = seed;
+      all.push_back(options);
+    }
+  }
+  return all;
+}
+
+// f(options) for each.
 template <class F>
 void for_portfolio(F f) {
-  struct Row {
-    Policy policy;
-    int seeds;
-  };
-  for (const Row row : {Row{Policy::plain, 1}, Row{Policy::random, 4}, Row{Policy::late, 2},
-                        Row{Policy::pct, 4}, Row{Policy::late_pct, 3}, Row{Policy::early_pct, 3}}) {
-    for (int seed = 1; seed <= row.seeds; ++seed) {
-      Options options;
-      options.policy = row.policy;
-      options.seed = static_cast<uint64_t>(seed);
-      f(options);
-    }
+  for (const Options& options : portfolio()) {
+    f(options);
   }
 }
 

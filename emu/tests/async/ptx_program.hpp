@@ -10,29 +10,7 @@
 
 namespace emu {
 
-// The portfolio of specification 6.3, `scale` times as many seeds.
-inline std::vector<Options> portfolio(uint64_t scale = 1) {
-  struct Share {
-    Policy policy;
-    uint64_t seeds;
-  };
-  std::vector<Options> all;
-  for (const Share share : {Share{Policy::plain, 1},
-                            {Policy::random, 4},
-                            {Policy::late, 2},
-                            {Policy::pct, 4},
-                            {Policy::late_pct, 3},
-                            {Policy::early_pct, 3}}) {
-    const uint64_t seeds = share.policy == Policy::plain ? 1 : share.seeds * scale;
-    for (uint64_t seed = 1; seed <= seeds; ++seed) {
-      Options options;
-      options.policy = share.policy;
-      options.seed = seed;
-      all.push_back(options);
-    }
-  }
-  return all;
-}
+using test::portfolio;
 
 // One kernel called "k" whose parameters are .u64 addresses.
 class PtxProgram {
