@@ -3,14 +3,17 @@
 // E2M1 or E4M3 and a power of two has at most 4 significant bits, one of E2M1 and an E4M3 scale at
 // most 6; bf16 has 8 and the exponents of fp32).
 //
-// E2M1, two ways; both give an eighth of the value, so that 6 * 2^127 is no overflow, and whoever
-// sums multiplies by eighths():
+// E2M1, two ways; both give a fraction of the value (an eighth of MXFP4's, so that 6 * 2^127 is no
+// overflow), and whoever sums multiplies by the inverse, whole_of():
 //  - by table: a byte permutation looks up the upper (or lower) bytes of four magnitudes at a time
-//  in eight constant bytes; pairs come in natural order. 15 integer instructions for 8 elements.
+//  in eight constant bytes; pairs come in natural order. 15 integer instructions for 8 elements,
+//  and 4 multiplications by the scale.
 //  - by placing: a multiplication by 2^a + 2^b moves the sign of a code to where bf16 has it, and
 //  the other bits to the low end of bf16's exponent and the high end of its mantissa. That is the
 //  value times 2^-126, the subnormal code included, since bf16 subnormals continue the same way.
-//  9 integer instructions, 4 multiplications; elements i and i + 4 share a word.
+//  9 integer instructions, 4 integer multiplications; elements i and i + 4 share a word. 4 more
+//  multiplications bring the scale and the exponent at once where their product is a bf16
+//  (ScaleRange), or one after the other.
 //
 // E4M3 is placed likewise (s eeee mmm -> s 0000eeee mmm0000), the value times 2^-120.
 //
@@ -48,41 +51,80 @@ struct ElementTraits {
                 "only E2M1 and E4M3 under the scales in use fit bf16");
 };
 
-// What a sum of products of expanded elements is to be multiplied by.
-template <Format kA, Format kB>
-constexpr float eighths() {
-  return (ElementTraits<kA>::kIsE2m1 ? 8.0f : 1.0f) * (ElementTraits<kB>::kIsE2m1 ? 8.0f : 1.0f);
+// What a sum of products of expanded elements is to be multiplied by. 2^-8 of NVFP4: its largest
+// scale, 448, then is less than 2^127 even with the 2^118 that placed elements lack.
+template <Format kFormat>
+constexpr float whole_of() {
+  return kFormat == Format::kNvf4 ? 256.0f : ElementTraits<kFormat>::kIsE2m1 ? 8.0f : 1.0f;
 }
+template <Format kA, Format kB>
+constexpr float whole_of_products() {
+  return whole_of<kA>() * whole_of<kB>();
+}
+
+// What is known of the scales of a block of MXFP4. Of the other formats, nothing needs to be.
+enum class ScaleRange {
+  kAll,
+  kNarrow,  // is_narrow()
+};
+
+// Up to which scale byte 2^123 * scale is a bf16 would be 131; these are the bytes that one bit
+// tells, and of several at once, their disjunction.
+constexpr uint32_t kWideScaleBit = 0x80u;
+
+template <Format kFormat>
+constexpr bool kHasWideScales = kFormat == Format::kMxf4;
 
 // Pairs of bf16.
 constexpr uint32_t kSignBits = 0x80008000u;
+constexpr uint32_t kTwoTo115 = 0x79007900u;
+constexpr uint32_t kTwoTo119 = 0x7B007B00u;
 constexpr uint32_t kTwoTo120 = 0x7B807B80u;
 constexpr uint32_t kTwoTo123 = 0x7D007D00u;
 constexpr uint32_t kBf16Nan = 0x7FFF7FFFu;
 constexpr uint32_t kBf16Max = 0x7F7F7F7Fu;
 
-// A block scale as a pair of the same bf16.
-template <Format kFormat>
-__device__ __forceinline__ uint32_t scale_pair(uint32_t code) {
-  uint32_t bits;
-  if constexpr (kFormat == Format::kNvf4) {
-    // value * 2^-120 as fp32, then * 2^120; 4 significant bits fit the upper half.
-    bits = __float_as_uint(__uint_as_float((code & 0x7Fu) << 20) * 0x1p120f) >> 16;
-    bits = (code & 0x7Fu) == internal::kE4m3Nan ? kBf16Nan & 0xFFFFu : bits;
-  } else {
-    bits = code == 0 ? 0x0040u : code << 7;  // 2^-127 is a subnormal
-    bits = code == internal::kE8m0Nan ? kBf16Nan & 0xFFFFu : bits;
-  }
+// A scale in E8M0 as a pair of the same bf16.
+__device__ __forceinline__ uint32_t e8m0_pair(uint32_t code) {
+  uint32_t bits = code == 0 ? 0x0040u : code << 7;  // 2^-127 is a subnormal
+  bits = code == internal::kE8m0Nan ? kBf16Nan & 0xFFFFu : bits;
   return bits * 0x00010001u;
 }
 
+// 2^123 times a narrow one: its exponent is the code + 123.
+__device__ __forceinline__ uint32_t narrow_e8m0_pair(uint32_t code) {
+  return code * 0x00800080u + (kTwoTo123 - (127u * 0x00800080u));
+}
+
+// One in E4M3, its sign ignored, times 2^-120 (placed as elements are) and the powers of two in
+// kFactor and kFactor2.
+template <uint32_t kFactor, uint32_t kFactor2>
+__device__ __forceinline__ uint32_t e4m3_pair(uint32_t code) {
+  const uint32_t magnitude = code & 0x7Fu;
+  uint32_t pair = multiply_bf16x2(magnitude * 0x00100010u, kFactor);
+  if constexpr (kFactor2 != 0) {
+    pair = multiply_bf16x2(pair, kFactor2);
+  }
+  return magnitude == internal::kE4m3Nan ? kBf16Nan : pair;
+}
+
+// Whether elements of E2M1 are placed and then multiplied by scale and exponent at once.
+template <Format kFormat, PairOrder kOrder, ScaleRange kRange>
+constexpr bool kMultipliesOnce = ElementTraits<kFormat>::kIsE2m1&& kOrder == PairOrder::kStride4 &&
+                                 (!kHasWideScales<kFormat> || kRange == ScaleRange::kNarrow);
+
 // What the elements of one block (or its part in `codes`) are multiplied by.
-template <Format kFormat, int kWords>
+template <Format kFormat, PairOrder kOrder, ScaleRange kRange, int kWords>
 __device__ __forceinline__ uint32_t multiplier(uint32_t scale_code,
                                                const uint32_t (&codes)[kWords]) {
-  const uint32_t pair = scale_pair<kFormat>(scale_code);
-  if constexpr (ElementTraits<kFormat>::kIsE2m1) {
-    return pair;
+  if constexpr (kFormat == Format::kNvf4) {
+    // 2^-5 for the eighths of the table, 2^118 for what was placed.
+    return kOrder == PairOrder::kStride4 ? e4m3_pair<kTwoTo119, kTwoTo119>(scale_code)
+                                         : e4m3_pair<kTwoTo115, 0>(scale_code);
+  } else if constexpr (kMultipliesOnce<kFormat, kOrder, kRange>) {
+    return narrow_e8m0_pair(scale_code);
+  } else if constexpr (ElementTraits<kFormat>::kIsE2m1) {
+    return e8m0_pair(scale_code);
   } else {
     // An E4M3 NaN makes its whole operand row NaN in the product whatever else the row holds, so
     // the scale of the elements beside it may carry it.
@@ -91,7 +133,7 @@ __device__ __forceinline__ uint32_t multiplier(uint32_t scale_code,
     for (int i = 0; i < kWords; ++i) {
       nan_bits |= (codes[i] & 0x7F7F7F7Fu) + 0x01010101u;
     }
-    return (nan_bits & 0x80808080u) != 0 ? kBf16Nan : pair;
+    return (nan_bits & 0x80808080u) != 0 ? kBf16Nan : e8m0_pair(scale_code);
   }
 }
 
@@ -122,14 +164,15 @@ __device__ __forceinline__ uint32_t place_e2m1(uint32_t codes) {
   return codes * kToSignAndRest & (kSignBits | 0x01C001C0u);
 }
 
+// The values times 2^-126.
 __device__ __forceinline__ void place_e2m1_stride4(uint32_t codes, uint32_t (&out)[4]) {
   constexpr uint32_t kLowNibbles = 0x000F000Fu;
   constexpr uint32_t kHighNibbles = 0x00F000F0u;
   const uint32_t upper = codes >> 8;
-  out[0] = multiply_bf16x2(place_e2m1<0>(codes & kLowNibbles), kTwoTo123);
-  out[1] = multiply_bf16x2(place_e2m1<4>(codes & kHighNibbles), kTwoTo123);
-  out[2] = multiply_bf16x2(place_e2m1<0>(upper & kLowNibbles), kTwoTo123);
-  out[3] = multiply_bf16x2(place_e2m1<4>(upper & kHighNibbles), kTwoTo123);
+  out[0] = place_e2m1<0>(codes & kLowNibbles);
+  out[1] = place_e2m1<4>(codes & kHighNibbles);
+  out[2] = place_e2m1<0>(upper & kLowNibbles);
+  out[3] = place_e2m1<4>(upper & kHighNibbles);
 }
 
 // ---- E4M3
@@ -163,8 +206,9 @@ __device__ __forceinline__ void expand_e4m3(const uint32_t* codes, uint32_t pair
   }
 }
 
-// Eight elements (one word of E2M1, two of E4M3) of one block -> four pairs of bf16.
-template <Format kFormat, PairOrder kOrder>
+// Eight elements (one word of E2M1, two of E4M3) of one block -> four pairs of bf16. `pair`: their
+// multiplier() of the same order and range.
+template <Format kFormat, PairOrder kOrder, ScaleRange kRange>
 __device__ __forceinline__ void expand(const uint32_t* codes, uint32_t pair, uint32_t (&out)[4]) {
   if constexpr (ElementTraits<kFormat>::kIsE2m1) {
     static_assert(kOrder != PairOrder::kStride2);
@@ -175,6 +219,9 @@ __device__ __forceinline__ void expand(const uint32_t* codes, uint32_t pair, uin
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
+      if constexpr (kOrder == PairOrder::kStride4 && !kMultipliesOnce<kFormat, kOrder, kRange>) {
+        out[i] = multiply_bf16x2(out[i], kTwoTo123);
+      }
       out[i] = multiply_bf16x2(out[i], pair);
     }
   } else {

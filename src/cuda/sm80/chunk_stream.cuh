@@ -34,14 +34,23 @@ struct Chunk {
   uint32_t pair;
 
   // Units come in order.
-  template <PairOrder kOrder>
+  template <PairOrder kOrder, ScaleRange kRange = ScaleRange::kAll>
   __device__ __forceinline__ void expand_unit(int unit, uint32_t (&out)[4]) {
     if (unit % kUnitsPerScale == 0) {
-      pair = multiplier<kFormat>(scale_codes >> (unit / kUnitsPerScale * 8) & 0xFFu, codes);
+      const uint32_t code =
+          kScales == 1 ? scale_codes : scale_codes >> (unit / kUnitsPerScale * 8) & 0xFFu;
+      pair = multiplier<kFormat, kOrder, kRange>(code, codes);
     }
-    expand<kFormat, kOrder>(codes + unit * kWordsPerUnit, pair, out);
+    expand<kFormat, kOrder, kRange>(codes + unit * kWordsPerUnit, pair, out);
   }
 };
+
+// Lane t = 0…3 of a row of lanes: the upper two are turned.
+__device__ __forceinline__ int turn_of(int lane) {
+  return lane / 2 % 2;
+}
+
+constexpr int kMostTileThreads = 256;
 
 // So that 64 rows are less than 2^31 bytes.
 constexpr int64_t kMaxWholePitch = 1 << 24;
@@ -57,12 +66,19 @@ __host__ __device__ inline bool is_whole_stream(const OperandRows& operand, int6
 // and so does the word that its scales lie in.
 //
 // kStages steps of codes and kScaleStages of scales are under way.
+//
+// kTurned: lanes of which turn_of() is 1 have the halves of a chunk (16 bytes) in the other order.
 template <Format kFormat, int kLaneK, int kRows, int kStages, int kScaleStages, int kThreads,
-          bool kWhole>
+          bool kWhole, bool kTurned = false>
 class ChunkStream {
   using Traits = ElementTraits<kFormat>;
   using ChunkType = Chunk<kFormat, kLaneK>;
   using RowStep = std::conditional_t<kWhole, int32_t, int64_t>;  // registers are scarce
+  // Scales of a step: whole fours, which lie as far apart as the steps in both layouts, or not.
+  // Tile kernels, short of registers, spill more with this.
+  static constexpr int kScaleCols = 4 * kLaneK / Traits::kBlock;
+  static constexpr bool kHasEvenSteps =
+      kScaleCols % internal::kScaleTileCols == 0 && kThreads > kMostTileThreads;
 
  public:
   static constexpr int kPieces = ChunkType::kWords / 4;  // of 16 bytes, per chunk
@@ -73,7 +89,7 @@ class ChunkStream {
   __device__ __forceinline__ ChunkStream(const OperandRows& operand, int64_t row, int row_step,
                                          int chunk, int first_step, int step_stride, int64_t end,
                                          uint8_t* shared)
-      : slots_(shared + threadIdx.x * 16),
+      : slots_(shared + slot_of_thread() * 16),
         alignment_(operand.alignment),
         is_swizzled_(is_swizzled(operand.scales)),
         elements_per_step_(step_stride * 4 * kLaneK) {
@@ -92,6 +108,10 @@ class ChunkStream {
         static_cast<RowStep>(is_swizzled_ ? swizzled_step : row_step * operand.scales.view.ld);
     scales_ = scale_row(operand.scales, rows_ > 0 ? row : 0);
     scale_col_ = first / Traits::kBlock;
+    if constexpr (kHasEvenSteps) {
+      scale_offset_ = static_cast<RowStep>(scale_offset(is_swizzled_, scale_col_));
+      scale_step_ = static_cast<int32_t>(scale_offset(is_swizzled_, step_stride * kScaleCols));
+    }
     ask_all<0>(left_);
     if constexpr (kScaleStages == 2) {
       ask_all<1>(left_ - elements_per_step_);
@@ -134,15 +154,30 @@ class ChunkStream {
   template <int kRow, int kScaleStage = 0>
   __device__ __forceinline__ void take(ChunkType& chunk, int stage = 0) const {
     const uint8_t* source = slots_ + (stage * kRows + kRow) * kPieces * 16 * kThreads;
+    if constexpr (kTurned) {
+      static_assert(kPieces == 1);
+      const int turn = turn_of(threadIdx.x) * 8;
+      const uint2 first = *reinterpret_cast<const uint2*>(source + turn);
+      const uint2 second = *reinterpret_cast<const uint2*>(source + (8 - turn));
+      chunk.codes[0] = first.x;
+      chunk.codes[1] = first.y;
+      chunk.codes[2] = second.x;
+      chunk.codes[3] = second.y;
+    } else {
 #pragma unroll
-    for (int i = 0; i < kPieces; ++i) {
-      const uint4 words = *reinterpret_cast<const uint4*>(source + i * 16 * kThreads);
-      chunk.codes[4 * i] = words.x;
-      chunk.codes[4 * i + 1] = words.y;
-      chunk.codes[4 * i + 2] = words.z;
-      chunk.codes[4 * i + 3] = words.w;
+      for (int i = 0; i < kPieces; ++i) {
+        const uint4 words = *reinterpret_cast<const uint4*>(source + i * 16 * kThreads);
+        chunk.codes[4 * i] = words.x;
+        chunk.codes[4 * i + 1] = words.y;
+        chunk.codes[4 * i + 2] = words.z;
+        chunk.codes[4 * i + 3] = words.w;
+      }
     }
     chunk.scale_codes = scale_codes_[kScaleStage % kScaleStages][kRow];
+    if constexpr (kTurned && ChunkType::kScales == 2) {
+      const uint32_t order = turn_of(threadIdx.x) == 0 ? 0x4410u : 0x4401u;
+      chunk.scale_codes = permute_bytes(chunk.scale_codes, 0, order);
+    }
   }
 
   // Once the chunks of all rows are taken, and before the next load: asks for the scales of the
@@ -159,29 +194,51 @@ class ChunkStream {
   }
 
  private:
+  // Half a warp takes 8 bytes a lane at a time: lanes that share a bank must take other halves.
+  __device__ __forceinline__ static uint32_t slot_of_thread() {
+    return kTurned ? threadIdx.x ^ (threadIdx.x >> 2 & 2) : threadIdx.x;
+  }
+
   __device__ __forceinline__ int left_of_scales() const {
     return left_ + (kStages - kScaleStages) * elements_per_step_;
   }
 
+  __device__ __forceinline__ void advance_scales() {
+    if constexpr (kHasEvenSteps) {
+      scale_offset_ += scale_step_;
+    } else {
+      scale_col_ += elements_per_step_ / Traits::kBlock;
+    }
+  }
+
   template <int kScaleStage>
   __device__ __forceinline__ void ask_all(int left) {
-    const uint8_t* source = scales_ + scale_offset(is_swizzled_, scale_col_);
+    const uint8_t* source = scales_;
+    if constexpr (kHasEvenSteps) {
+      source += scale_offset_;
+    } else {
+      source += scale_offset(is_swizzled_, scale_col_);
+    }
 #pragma unroll
     for (int row = 0; row < kRows; ++row) {
       scale_codes_[kScaleStage][row] = row < rows_ ? load_scales(source, left) : 0;
       source += scale_row_step_;
     }
-    scale_col_ += elements_per_step_ / Traits::kBlock;
+    advance_scales();
   }
 
   // `left`: elements from the chunk that the scales belong to.
   template <int kRow, int kScaleStage>
   __device__ __forceinline__ void ask_row(int left) {
-    const uint8_t* source =
-        scales_ + scale_offset(is_swizzled_, scale_col_) + kRow * scale_row_step_;
+    const uint8_t* source = scales_;
+    if constexpr (kHasEvenSteps) {
+      source += scale_offset_ + kRow * scale_row_step_;
+    } else {
+      source += scale_offset(is_swizzled_, scale_col_) + kRow * scale_row_step_;
+    }
     scale_codes_[kScaleStage][kRow] = kRow < rows_ ? load_scales(source, left) : 0;
     if constexpr (kRow == kRows - 1) {
-      scale_col_ += elements_per_step_ / Traits::kBlock;
+      advance_scales();
     }
   }
 
@@ -224,9 +281,11 @@ class ChunkStream {
   int32_t alignment_;
   bool is_swizzled_;
   int32_t elements_per_step_;
-  int32_t rows_;  // how many of the rows exist
-  int32_t left_;  // elements from this thread's next chunk to `end`
-  int32_t scale_col_;
+  int32_t rows_;          // how many of the rows exist
+  int32_t left_;          // elements from this thread's next chunk to `end`
+  int32_t scale_col_;     // where steps are not even
+  RowStep scale_offset_;  // where they are: bytes from scales_,
+  int32_t scale_step_;    // and from step to step
   uint32_t scale_codes_[kScaleStages][kRows];
 };
 

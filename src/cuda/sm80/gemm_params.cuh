@@ -31,7 +31,8 @@ struct GemmParams {
   int32_t splits;
   int32_t steps_per_split;
   // The swapped kernel: warps that share a K step, side by side along N.
-  int32_t warps_along_n;
+  int32_t warps_along_n;  // a power of two
+  int32_t log2_warps_along_n;
   float* partial;  // splits x m x partial_pitch
   int64_t partial_pitch;
   Epilogue epilogue;

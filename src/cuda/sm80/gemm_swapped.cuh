@@ -16,6 +16,11 @@
 // Sums of the warps that share rows of B meet in shared memory and are added in the order of the
 // warps; those of several CTAs in `partial` (kernel_entry.cu), in the order of blockIdx.y.
 //
+// Issuing the instructions of a step takes as long as memory takes for its bytes, so it has two
+// forms: one for what is ordinary, where a placed element of MXFP4 is multiplied once
+// (expand_bf16.cuh: scales up to 1) and all chunks exist, and one for everything. A warp takes the
+// second where one of its lanes needs it.
+//
 // B's codes wait in two steps' slots: 64 KiB under way per SM. Problems that need
 // masked copies are gemm_tile.cuh's.
 #pragma once
@@ -45,8 +50,11 @@ struct SwappedGemm {
   // Reordering the few rows of a bf16 A costs less than expanding B by table.
   static constexpr PairOrder kOrder =
       ElementTraits<kFormatB>::kIsE2m1 ? PairOrder::kStride4 : pair_order<kFormatA, kFormatB>();
-  static constexpr float kEighths = eighths<kFormatA, kFormatB>();
+  static constexpr float kSumFactor = whole_of_products<kFormatA, kFormatB>();
   using ChunkB = Chunk<kFormatB, kLaneK>;
+  // Chunks of bf16 A start at two of the eight places that 16 bytes have in 128: where a chunk has
+  // four units, two lanes of a row take its halves in the other order.
+  static constexpr bool kTurned = kFormatA == Format::kBf16 && kUnits == 4;
   // Block-scaled A's rows g and g + 8 wait in slots like B's.
   static constexpr int kBytesOfA =
       kFormatA == Format::kBf16 ? 0 : 2 * kLaneK * ElementTraits<kFormatA>::kBits / 8 * kThreads;
@@ -55,16 +63,30 @@ struct SwappedGemm {
   static constexpr int kStages = 2;
   // Measured: scales that are asked for later are there as soon beside a bf16 A.
   static constexpr int kScaleStages = kFormatA == Format::kBf16 ? 1 : 2;
-  using StreamB = ChunkStream<kFormatB, kLaneK, kRows, kStages, kScaleStages, kThreads, true>;
+  using StreamB =
+      ChunkStream<kFormatB, kLaneK, kRows, kStages, kScaleStages, kThreads, true, kTurned>;
   static constexpr int kSharedBytes = StreamB::kSharedBytes + kBytesOfA;
   static_assert(kSumBytes <= kSharedBytes);
 };
+
+// Whether one of some MXFP4 chunks has a scale that is not narrow.
+template <class ChunkType, int kCount>
+__device__ __forceinline__ bool are_wide(const ChunkType (&chunks)[kCount]) {
+  uint32_t any = 0;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    any |= chunks[i].scale_codes;
+  }
+  return (any & kWideScaleBit) != 0;
+}
 
 // One lane's units of bf16 A: rows g and, if kSecond, g + 8. A lane without a row of A takes
 // another's: its columns of the product are not stored.
 template <class Gemm, bool kSecond>
 class RowsOfA {
  public:
+  static constexpr bool kNeedsCare = true;
+
   __device__ __forceinline__ RowsOfA(const GemmParams& params, int first_step, int step_stride,
                                      int64_t end, uint8_t*)
       : step_(step_stride * Gemm::kStepK) {
@@ -72,11 +94,17 @@ class RowsOfA {
     const int64_t last = params.epilogue.m - 1;
     const int64_t row = min(static_cast<int64_t>(lane / 4), last);
     const int64_t first = static_cast<int64_t>(first_step) * Gemm::kStepK + lane % 4 * Gemm::kLaneK;
-    source_ = params.a.data + row * params.a.pitch + first * 2;
+    const int turn = Gemm::kTurned ? turn_of(lane) * Gemm::kUnits / 2 * kUnitBytes : 0;
+    source_ = params.a.data + row * params.a.pitch + first * 2 + turn;
     second_ = static_cast<int32_t>((min(row + 8, last) - row) * params.a.pitch);
+    second_half_ = Gemm::kTurned ? -2 * turn : 0;
     left_ = static_cast<int>(end - first);
 #pragma unroll
     for (int unit = 0; unit < Gemm::kUnits; ++unit) {
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+        next_[i][unit] = make_uint4(0, 0, 0, 0);
+      }
       ask(unit);
     }
     advance();
@@ -85,8 +113,25 @@ class RowsOfA {
   __device__ __forceinline__ void load() {}
   __device__ __forceinline__ void take() {}
 
+  // Of the current step, before its first unit: whether this lane's chunk of it does not exist.
+  // Then what the lane has is of a step before, and take_care() makes it 0.
+  __device__ __forceinline__ bool needs_care() const {
+    return left_ + step_ <= 0;
+  }
+  __device__ __forceinline__ void take_care() {
+    if (needs_care()) {
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+        for (int unit = 0; unit < Gemm::kUnits; ++unit) {
+          next_[i][unit] = make_uint4(0, 0, 0, 0);
+        }
+      }
+    }
+  }
+
   // Unit kUnit of the current step. Units and steps come in order; asks for that of the next step.
-  template <int kUnit>
+  template <int kUnit, ScaleRange>
   __device__ __forceinline__ void get(uint4& first, uint4& second) {
     first = reorder<Gemm::kOrder>(next_[0][kUnit]);
     if constexpr (kSecond) {
@@ -100,14 +145,18 @@ class RowsOfA {
 
  private:
   static constexpr int kRows = kSecond ? 2 : 1;
+  static constexpr int kUnitBytes = kUnitElements * 2;
 
+  // A chunk exists wholly or not at all: kLaneK divides K.
   __device__ __forceinline__ void ask(int unit) {
+    if (left_ > 0) {
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      next_[i][unit] = make_uint4(0, 0, 0, 0);
-      if (left_ > unit * kUnitElements) {  // K is a multiple of 16
-        next_[i][unit] =
-            __ldg(reinterpret_cast<const uint4*>(source_ + i * second_ + unit * kUnitElements * 2));
+      for (int i = 0; i < kRows; ++i) {
+        const uint8_t* source = source_ + i * second_;
+        if (unit >= Gemm::kUnits / 2) {
+          source += second_half_;
+        }
+        next_[i][unit] = __ldg(reinterpret_cast<const uint4*>(source + unit * kUnitBytes));
       }
     }
   }
@@ -118,7 +167,8 @@ class RowsOfA {
   }
 
   const uint8_t* source_;
-  int32_t second_;  // bytes from row g to row g + 8
+  int32_t second_;       // bytes from row g to row g + 8
+  int32_t second_half_;  // what the second half of the units lies off
   int32_t left_;
   const int32_t step_;
   uint4 next_[kRows][Gemm::kUnits];
@@ -130,6 +180,8 @@ class ScaledRowsOfA {
   static constexpr int kRows = kSecond ? 2 : 1;
 
  public:
+  static constexpr bool kNeedsCare = kHasWideScales<kFormat>;
+
   __device__ __forceinline__ ScaledRowsOfA(const GemmParams& params, int first_step,
                                            int step_stride, int64_t end, uint8_t* shared)
       : stream_(params.a, threadIdx.x % 32 / 4, 8, threadIdx.x % 4, first_step, step_stride, end,
@@ -147,21 +199,26 @@ class ScaledRowsOfA {
     stream_.load();
   }
 
-  template <int kUnit>
+  __device__ __forceinline__ bool needs_care() const {
+    return kHasWideScales<kFormat> && are_wide(chunks_);
+  }
+  __device__ __forceinline__ void take_care() {}
+
+  template <int kUnit, ScaleRange kRange>
   __device__ __forceinline__ void get(uint4& first, uint4& second) {
-    expand_row<kUnit>(chunks_[0], first);
+    expand_row<kUnit, kRange>(chunks_[0], first);
     if constexpr (kSecond) {
-      expand_row<kUnit>(chunks_[1], second);
+      expand_row<kUnit, kRange>(chunks_[1], second);
     }
   }
 
  private:
   using ChunkA = Chunk<kFormat, Gemm::kLaneK>;
 
-  template <int kUnit>
+  template <int kUnit, ScaleRange kRange>
   __device__ __forceinline__ void expand_row(ChunkA& chunk, uint4& out) {
     uint32_t pairs[4];
-    chunk.template expand_unit<Gemm::kOrder>(kUnit, pairs);
+    chunk.template expand_unit<Gemm::kOrder, kRange>(kUnit, pairs);
     out = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
   }
 
@@ -172,18 +229,18 @@ class ScaledRowsOfA {
 template <class Gemm>
 using SwappedSums = float[Gemm::kTiles][2][4];
 
-template <class Gemm, bool kSecond, int kUnit, class RowsA>
+template <class Gemm, bool kSecond, ScaleRange kRange, int kUnit, class RowsA>
 __device__ __forceinline__ void multiply_swapped_unit(SwappedSums<Gemm>& sums, RowsA& a,
                                                       typename Gemm::ChunkB (&b)[Gemm::kRows]) {
   uint4 first;
   uint4 second;
-  a.template get<kUnit>(first, second);
+  a.template get<kUnit, kRange>(first, second);
 #pragma unroll
   for (int tile = 0; tile < Gemm::kTiles; ++tile) {
     uint32_t upper[4];
     uint32_t lower[4];
-    b[2 * tile].template expand_unit<Gemm::kOrder>(kUnit, upper);
-    b[2 * tile + 1].template expand_unit<Gemm::kOrder>(kUnit, lower);
+    b[2 * tile].template expand_unit<Gemm::kOrder, kRange>(kUnit, upper);
+    b[2 * tile + 1].template expand_unit<Gemm::kOrder, kRange>(kUnit, lower);
     multiply_add(sums[tile][0], upper[0], lower[0], upper[1], lower[1], first.x, first.y);
     if constexpr (kSecond) {
       multiply_add(sums[tile][1], upper[0], lower[0], upper[1], lower[1], second.x, second.y);
@@ -195,11 +252,11 @@ __device__ __forceinline__ void multiply_swapped_unit(SwappedSums<Gemm>& sums, R
   }
 }
 
-template <class Gemm, bool kSecond, class RowsA, int... kUnits>
+template <class Gemm, bool kSecond, ScaleRange kRange, class RowsA, int... kUnits>
 __device__ __forceinline__ void multiply_units(SwappedSums<Gemm>& sums, RowsA& a,
                                                typename Gemm::ChunkB (&b)[Gemm::kRows],
                                                std::integer_sequence<int, kUnits...>) {
-  (multiply_swapped_unit<Gemm, kSecond, kUnits>(sums, a, b), ...);
+  (multiply_swapped_unit<Gemm, kSecond, kRange, kUnits>(sums, a, b), ...);
 }
 
 template <int kScaleStage, class Stream, class ChunkB, int kCount, int... kRows>
@@ -220,7 +277,20 @@ __device__ __forceinline__ void multiply_swapped_step(SwappedSums<Gemm>& sums, R
   b.template ask_scales<kScaleStage>();
   b.load(stage);
   copy_async_commit();
-  multiply_units<Gemm, kSecond>(sums, a, chunks, std::make_integer_sequence<int, Gemm::kUnits>());
+  constexpr auto kAllUnits = std::make_integer_sequence<int, Gemm::kUnits>();
+  if constexpr (RowsA::kNeedsCare || kHasWideScales<Gemm::kFormatOfB>) {
+    bool is_ordinary = !a.needs_care();
+    if constexpr (kHasWideScales<Gemm::kFormatOfB>) {
+      is_ordinary = is_ordinary && !are_wide(chunks);
+    }
+    // All lanes of a warp take part in an mma, so they go the same way.
+    if (!__all_sync(~0u, is_ordinary)) {
+      a.take_care();
+      multiply_units<Gemm, kSecond, ScaleRange::kAll>(sums, a, chunks, kAllUnits);
+      return;
+    }
+  }
+  multiply_units<Gemm, kSecond, ScaleRange::kNarrow>(sums, a, chunks, kAllUnits);
 }
 
 // Asks L2 for the scales of a warp's rows, elements `begin` to `end` of K. Memory gives them in
@@ -266,7 +336,7 @@ __device__ __forceinline__ void multiply_swapped(const GemmParams& params, uint8
       std::conditional_t<kA == Format::kBf16, RowsOfA<Gemm, kSecond>,
                          ScaledRowsOfA<Gemm, kA == Format::kBf16 ? Gemm::kFormatOfB : kA, kSecond>>;
   using StreamB = typename Gemm::StreamB;
-  const int stride = Gemm::kWarps / params.warps_along_n;
+  const int stride = Gemm::kWarps >> params.log2_warps_along_n;
   const int lane = threadIdx.x % 32;
   const int64_t end_k = min(params.k, static_cast<int64_t>(end) * Gemm::kStepK);
   StreamB b(params.b, first_row + lane / 4, 8, lane % 4, begin + warp_k, stride, end_k, shared);
@@ -305,7 +375,7 @@ __device__ __forceinline__ void store_swapped(const GemmParams& params,
                                               int warp_k, int warp_n, int64_t first_col) {
   const int cols = params.warps_along_n * Gemm::kWarpN;
   const int pitch = cols + 4;  // 4: the two rows of a lane's sums fall into different banks
-  const int sharers = Gemm::kWarps / params.warps_along_n;
+  const int sharers = Gemm::kWarps >> params.log2_warps_along_n;
   const int lane = threadIdx.x % 32;
 #pragma unroll
   for (int tile = 0; tile < Gemm::kTiles; ++tile) {
@@ -314,7 +384,7 @@ __device__ __forceinline__ void store_swapped(const GemmParams& params,
       const int row = i / 4 * 8 + lane % 4 * 2 + i % 2;
       const int col = warp_n * Gemm::kWarpN + tile * 16 + i % 4 / 2 * 8 + lane / 4;
       shared[(warp_k * Gemm::kMaxM + row) * pitch + col] =
-          sums[tile][i / 4][i % 4] * Gemm::kEighths;
+          sums[tile][i / 4][i % 4] * Gemm::kSumFactor;
     }
   }
   __syncthreads();
@@ -355,8 +425,8 @@ __global__ void __launch_bounds__(SwappedGemm<kA, kB>::kThreads, 1)
   using Gemm = SwappedGemm<kA, kB>;
   extern __shared__ __align__(128) uint8_t shared[];
   const int warp = threadIdx.x / 32;
-  const int warp_n = warp % params.warps_along_n;
-  const int warp_k = warp / params.warps_along_n;
+  const int warp_n = warp & (params.warps_along_n - 1);
+  const int warp_k = warp >> params.log2_warps_along_n;
   const int64_t first_col = static_cast<int64_t>(blockIdx.x) * params.warps_along_n * Gemm::kWarpN;
   const int64_t first_row = first_col + warp_n * Gemm::kWarpN;
   const int all_steps = static_cast<int>((params.k + Gemm::kStepK - 1) / Gemm::kStepK);

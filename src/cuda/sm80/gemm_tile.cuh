@@ -97,7 +97,7 @@ struct TileGemm {
   static constexpr int kSlotsPerUnit = kTilesOfA / 2;
   static constexpr int kSlots = kUnits * kSlotsPerUnit;
   static constexpr PairOrder kOrder = pair_order<kFormatA, kFormatB>();
-  static constexpr float kEighths = eighths<kFormatA, kFormatB>();
+  static constexpr float kSumFactor = whole_of_products<kFormatA, kFormatB>();
   using Layout = TileLayout<kLaneK>;
   using OperandA =
       std::conditional_t<kFormatA == Format::kBf16, PlainTile<kM, kThreads, kLaneK, kWhole>,
@@ -302,7 +302,7 @@ __device__ __forceinline__ void store_tile(const GemmParams& params,
 #pragma unroll
         for (int i = 0; i < kTilesOfB * 4; ++i) {
           target[(tile % kTilesAtOnce * 8 + i % 2) * kPitch + i / 2 * 8] =
-              sums[i / 4][tile][i % 4] * Gemm::kEighths;
+              sums[i / 4][tile][i % 4] * Gemm::kSumFactor;
         }
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host side of every kernel of this library, and the second pass of a split GEMM: it adds the parts
 // of K in their order, so that the result does not depend on which CTA came first, and finishes D.
+#include <bit>
 #include <climits>
 #include <iterator>
 
@@ -131,6 +132,7 @@ GemmParams make_params(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& arg
   params.splits = plan.splits;
   params.steps_per_split = plan.steps_per_split;
   params.warps_along_n = plan.warps_along_n;
+  params.log2_warps_along_n = std::bit_width(static_cast<uint32_t>(plan.warps_along_n)) - 1;
   params.partial = static_cast<float*>(args.workspace);
   params.partial_pitch = partial_pitch(desc.n);
   params.epilogue = make_epilogue(desc, args);
