@@ -4,6 +4,7 @@
 // on the CPU, packed.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -50,6 +51,45 @@ TEST_P(GemmCases, NanScaleOverZeroCodes) {
       const Operand b = ones(format, 8, 64, layout);
       expect_everywhere(GemmRun(a, b, Format::kBf16),
                         [](int64_t m, int64_t) { return m == 0 ? NAN : 64.0; });
+    }
+  }
+}
+
+// Kernels may do blocks with small scales in another way than the others: blocks of both kinds, in
+// turns of 128 k, in all and in some rows, on both sides of every bound that a kernel might draw.
+TEST_P(GemmCases, SmallAndLargeScalesInTurns) {
+  constexpr int64_t kK = 32 * 257;
+  const auto scale_of_b = [](int64_t n, int64_t block) {
+    constexpr uint8_t kSmall[] = {125, 126, 127};
+    constexpr uint8_t kLarge[] = {128, 131, 132, 133};
+    const int64_t turn = block / 4 % 3;
+    const bool is_large = turn == 2 || (turn == 1 && (n + block) % 7 == 0);
+    return is_large ? kLarge[(n + block) % 4] : kSmall[(n + block) % 3];
+  };
+  const auto scale_of_a = [](int64_t m, int64_t block) {
+    return static_cast<uint8_t>(block / 4 % 5 == 4 && m == 2 ? 130 : 126);
+  };
+  for (const Format format : {Format::kMxf4, Format::kMxf8E4m3, Format::kBf16}) {
+    for (const ScaleLayout layout : kLayouts) {
+      SCOPED_TRACE(internal::format_name(format));
+      Operand a = ones(format, 12, kK, layout);
+      Operand b = ones(Format::kMxf4, 40, kK, layout);
+      for (int64_t block = 0; block < kK / 32; ++block) {
+        for (int64_t m = 0; m < a.rows() && a.has_scale(); ++m) {
+          a.set_scale(m, block, scale_of_a(m, block));
+        }
+        for (int64_t n = 0; n < b.rows(); ++n) {
+          b.set_scale(n, block, scale_of_b(n, block));
+        }
+      }
+      expect_everywhere(GemmRun(a, b, Format::kF32), [&](int64_t m, int64_t n) {
+        double sum = 0.0;
+        for (int64_t block = 0; block < kK / 32; ++block) {
+          const int exponent_of_a = a.has_scale() ? scale_of_a(m, block) - 127 : 0;
+          sum += std::ldexp(32.0, exponent_of_a + scale_of_b(n, block) - 127);
+        }
+        return sum;
+      });
     }
   }
 }

@@ -43,6 +43,13 @@ struct Chunk {
     }
     expand<kFormat, kOrder, kRange>(codes + unit * kWordsPerUnit, pair, out);
   }
+
+  // From here on units are expanded with another range (formats with one scale a chunk).
+  template <PairOrder kOrder, ScaleRange kRange>
+  __device__ __forceinline__ void set_range() {
+    static_assert(kScales == 1);
+    pair = multiplier<kFormat, kOrder, kRange>(scale_codes, codes);
+  }
 };
 
 // Lane t = 0…3 of a row of lanes: the upper two are turned.
@@ -50,7 +57,16 @@ __device__ __forceinline__ int turn_of(int lane) {
   return lane / 2 % 2;
 }
 
-constexpr int kMostTileThreads = 256;
+// Whether one of some MXFP4 chunks has a scale that is not narrow.
+template <class ChunkType, int kCount>
+__device__ __forceinline__ bool are_wide(const ChunkType (&chunks)[kCount]) {
+  uint32_t any = 0;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    any |= chunks[i].scale_codes;
+  }
+  return (any & kWideScaleBit) != 0;
+}
 
 // So that 64 rows are less than 2^31 bytes.
 constexpr int64_t kMaxWholePitch = 1 << 24;
@@ -67,18 +83,19 @@ __host__ __device__ inline bool is_whole_stream(const OperandRows& operand, int6
 //
 // kStages steps of codes and kScaleStages of scales are under way.
 //
+// kEvenScales: offsets of scales go on from step to step where they can; fewer instructions, other
+// registers.
+//
 // kTurned: lanes of which turn_of() is 1 have the halves of a chunk (16 bytes) in the other order.
 template <Format kFormat, int kLaneK, int kRows, int kStages, int kScaleStages, int kThreads,
-          bool kWhole, bool kTurned = false>
+          bool kWhole, bool kEvenScales, bool kTurned = false>
 class ChunkStream {
   using Traits = ElementTraits<kFormat>;
   using ChunkType = Chunk<kFormat, kLaneK>;
   using RowStep = std::conditional_t<kWhole, int32_t, int64_t>;  // registers are scarce
   // Scales of a step: whole fours, which lie as far apart as the steps in both layouts, or not.
-  // Tile kernels, short of registers, spill more with this.
   static constexpr int kScaleCols = 4 * kLaneK / Traits::kBlock;
-  static constexpr bool kHasEvenSteps =
-      kScaleCols % internal::kScaleTileCols == 0 && kThreads > kMostTileThreads;
+  static constexpr bool kHasEvenSteps = kEvenScales && kScaleCols % internal::kScaleTileCols == 0;
 
  public:
   static constexpr int kPieces = ChunkType::kWords / 4;  // of 16 bytes, per chunk
@@ -109,7 +126,8 @@ class ChunkStream {
     scales_ = scale_row(operand.scales, rows_ > 0 ? row : 0);
     scale_col_ = first / Traits::kBlock;
     if constexpr (kHasEvenSteps) {
-      scale_offset_ = static_cast<RowStep>(scale_offset(is_swizzled_, scale_col_));
+      scales_ += scale_offset(is_swizzled_, scale_col_);
+      scale_offset_ = 0;  // the same in all lanes, so that it needs no register of theirs
       scale_step_ = static_cast<int32_t>(scale_offset(is_swizzled_, step_stride * kScaleCols));
     }
     ask_all<0>(left_);
@@ -178,6 +196,16 @@ class ChunkStream {
       const uint32_t order = turn_of(threadIdx.x) == 0 ? 0x4410u : 0x4401u;
       chunk.scale_codes = permute_bytes(chunk.scale_codes, 0, order);
     }
+  }
+
+  // Whether a scale of the step that comes next is not narrow.
+  __device__ __forceinline__ bool is_wide() const {
+    uint32_t any = 0;
+#pragma unroll
+    for (int row = 0; row < kRows; ++row) {
+      any |= scale_codes_[0][row];
+    }
+    return kHasWideScales<kFormat> && (any & kWideScaleBit) != 0;
   }
 
   // Once the chunks of all rows are taken, and before the next load: asks for the scales of the

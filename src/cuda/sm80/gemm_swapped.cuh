@@ -64,21 +64,10 @@ struct SwappedGemm {
   // Measured: scales that are asked for later are there as soon beside a bf16 A.
   static constexpr int kScaleStages = kFormatA == Format::kBf16 ? 1 : 2;
   using StreamB =
-      ChunkStream<kFormatB, kLaneK, kRows, kStages, kScaleStages, kThreads, true, kTurned>;
+      ChunkStream<kFormatB, kLaneK, kRows, kStages, kScaleStages, kThreads, true, true, kTurned>;
   static constexpr int kSharedBytes = StreamB::kSharedBytes + kBytesOfA;
   static_assert(kSumBytes <= kSharedBytes);
 };
-
-// Whether one of some MXFP4 chunks has a scale that is not narrow.
-template <class ChunkType, int kCount>
-__device__ __forceinline__ bool are_wide(const ChunkType (&chunks)[kCount]) {
-  uint32_t any = 0;
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    any |= chunks[i].scale_codes;
-  }
-  return (any & kWideScaleBit) != 0;
-}
 
 // One lane's units of bf16 A: rows g and, if kSecond, g + 8. A lane without a row of A takes
 // another's: its columns of the product are not stored.
@@ -222,7 +211,7 @@ class ScaledRowsOfA {
     out = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
   }
 
-  ChunkStream<kFormat, Gemm::kLaneK, kRows, 1, 1, Gemm::kThreads, true> stream_;
+  ChunkStream<kFormat, Gemm::kLaneK, kRows, 1, 1, Gemm::kThreads, true, true> stream_;
   ChunkA chunks_[kRows];
 };
 

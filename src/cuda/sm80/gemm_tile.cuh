@@ -26,7 +26,10 @@
 // the mma they would have to be moved apart.)
 //
 // One step of K between two barriers, in all warps alike (no roles): while unit c is multiplied,
-// B's unit c + 1 and a part of A's next tile are expanded.
+// B's unit c + 1 and a part of A's next tile are expanded. Large tiles of MXFP4 x MXFP4 have this
+// step in two forms, the first for warps whose scales are all narrow (expand_bf16.cuh): what is
+// placed is then multiplied once. B's first unit is always expanded by the second form, since its
+// scales come late.
 //
 // Shared memory at 128 x 256: two tiles of A, 64 KiB, and codes under way, at most 32 KiB; it fits
 // 8.6, 8.9 and 12.x, too. Any M, N, K, pitch and address: kernels with kWhole = false mask copies,
@@ -97,13 +100,19 @@ struct TileGemm {
   static constexpr int kSlotsPerUnit = kTilesOfA / 2;
   static constexpr int kSlots = kUnits * kSlotsPerUnit;
   static constexpr PairOrder kOrder = pair_order<kFormatA, kFormatB>();
+  // Other pairs spill by it (ptxas 13.0).
+  static constexpr bool kEvenScales =
+      kWhole && kFormatB == Format::kMxf4 && kFormatA != Format::kMxf8E4m3;
+  // Where both operands gain by it, and two forms of a step fit: large tiles.
+  static constexpr bool kHasNarrowSteps =
+      kM == LargeTile::kM && kHasWideScales<kFormatA> && kHasWideScales<kFormatB>;
   static constexpr float kSumFactor = whole_of_products<kFormatA, kFormatB>();
   using Layout = TileLayout<kLaneK>;
   using OperandA =
       std::conditional_t<kFormatA == Format::kBf16, PlainTile<kM, kThreads, kLaneK, kWhole>,
-                         ScaledTile<kFormatA, kOrder, kM, kThreads, kLaneK, kWhole>>;
+                         ScaledTile<kFormatA, kOrder, kM, kThreads, kLaneK, kWhole, kEvenScales>>;
   using ChunkB = Chunk<kFormatB, kLaneK>;
-  using StreamB = ChunkStream<kFormatB, kLaneK, kRowsOfB, 1, 1, kThreads, kWhole>;
+  using StreamB = ChunkStream<kFormatB, kLaneK, kRowsOfB, 1, 1, kThreads, kWhole, kEvenScales>;
   using Sums = float[kTilesOfB][kTilesOfA][4];
   // What the sums go through on their way out (store_tile()) needs more where tiles are small.
   static constexpr int kStoredRows = 32;
@@ -164,27 +173,28 @@ struct TileState {
     }
   }
 
-  template <int kRow>
+  template <int kRow, ScaleRange kRange>
   __device__ __forceinline__ void expand_row(int unit, int fragment) {
     uint32_t words[4];
-    chunks[kRow].template expand_unit<Gemm::kOrder>(unit, words);
+    chunks[kRow].template expand_unit<Gemm::kOrder, kRange>(unit, words);
     fragments[fragment].set(kRow, words);
   }
   template <int... kRows>
   __device__ __forceinline__ void start(std::integer_sequence<int, kRows...>) {
     (take_row<kRows>(), ...);
-    (expand_row<kRows>(0, 0), ...);
+    (expand_row<kRows, ScaleRange::kAll>(0, 0), ...);
   }
 };
 
-// A slot's part of the next units' expansion.
-template <class Gemm, int kSlot, class State>
+// A slot's part of the next units' expansion. What is known of scales is known of this step's in B
+// and of the next one's in A: B's next chunks are still on their way when a step starts.
+template <class Gemm, ScaleRange kRange, int kSlot, class State>
 __device__ __forceinline__ void expand_in_slot(State& state) {
   constexpr int kUnit = kSlot / Gemm::kSlotsPerUnit;
   constexpr int kInUnit = kSlot % Gemm::kSlotsPerUnit;
   constexpr int kNextUnit = (kUnit + 1) % Gemm::kUnits;
   constexpr int kSlotsPerRow = Gemm::kSlotsPerUnit / kRowsOfB;
-  state.a.template work<kSlot, Gemm::kSlots>(state.tile ^ Gemm::OperandA::kTileBytes);
+  state.a.template work<kSlot, Gemm::kSlots, kRange>(state.tile ^ Gemm::OperandA::kTileBytes);
   if constexpr (kInUnit == 0 && kNextUnit == 0) {
     copy_async_wait<1>();  // all but A's, which is younger
   }
@@ -192,7 +202,8 @@ __device__ __forceinline__ void expand_in_slot(State& state) {
     if constexpr (kNextUnit == 0) {
       state.template take_row<kInUnit / kSlotsPerRow>();
     }
-    state.template expand_row<kInUnit / kSlotsPerRow>(kNextUnit, (kUnit + 1) % 2);
+    constexpr ScaleRange kRangeOfB = kNextUnit == 0 ? ScaleRange::kAll : kRange;
+    state.template expand_row<kInUnit / kSlotsPerRow, kRangeOfB>(kNextUnit, (kUnit + 1) % 2);
   }
 }
 
@@ -215,23 +226,40 @@ __device__ __forceinline__ void multiply_in_slot(const FragmentA& a, const Fragm
   }
 }
 
-template <class Gemm, int kSlot, class State>
+template <class Gemm, ScaleRange kRange, int kSlot, class State>
 __device__ __forceinline__ void do_slot(State& state, FragmentA (&fragments_a)[2],
                                         typename Gemm::Sums& sums) {
   if constexpr (kSlot + 1 < Gemm::kSlots) {
     state.template load_fragment<kSlot + 1>(fragments_a[(kSlot + 1) % 2]);
   }
-  expand_in_slot<Gemm, kSlot>(state);
+  expand_in_slot<Gemm, kRange, kSlot>(state);
   multiply_in_slot<Gemm, kSlot>(fragments_a[kSlot % 2],
                                 state.fragments[kSlot / Gemm::kSlotsPerUnit % 2], sums);
 }
 
-template <class Gemm, class State, int... kSlots>
+template <class Gemm, ScaleRange kRange, class State, int... kSlots>
 __device__ __forceinline__ void do_step(State& state, typename Gemm::Sums& sums,
                                         std::integer_sequence<int, kSlots...>) {
   FragmentA fragments_a[2];
   state.template load_fragment<0>(fragments_a[0]);
-  (do_slot<Gemm, kSlots>(state, fragments_a, sums), ...);
+  (do_slot<Gemm, kRange, kSlots>(state, fragments_a, sums), ...);
+}
+
+// A step in the form that its scales allow this warp.
+template <class Gemm, class State>
+__device__ __forceinline__ void do_step(State& state, typename Gemm::Sums& sums) {
+  constexpr auto kAllSlots = std::make_integer_sequence<int, Gemm::kSlots>();
+  if constexpr (Gemm::kHasNarrowSteps) {
+    if (__all_sync(~0u, !are_wide(state.chunks) && !state.a.is_wide())) {
+#pragma unroll
+      for (auto& chunk : state.chunks) {
+        chunk.template set_range<Gemm::kOrder, ScaleRange::kNarrow>();
+      }
+      do_step<Gemm, ScaleRange::kNarrow>(state, sums, kAllSlots);
+      return;
+    }
+  }
+  do_step<Gemm, ScaleRange::kAll>(state, sums, kAllSlots);
 }
 
 // Steps `begin` to `end` of K.
@@ -266,7 +294,7 @@ __device__ __forceinline__ void multiply_tile(const GemmParams& params, int64_t 
 
 #pragma unroll 1
   for (int step = begin; step < end; ++step) {
-    do_step<Gemm>(state, sums, std::make_integer_sequence<int, Gemm::kSlots>());
+    do_step<Gemm>(state, sums);
     copy_async_wait<1>();  // all but B's, which is younger
     __syncthreads();
     state.tile ^= OperandA::kTileBytes;

@@ -66,7 +66,7 @@ class PlainTile {
   __device__ __forceinline__ void expand_first() {}
 
   // Slot kSlot of the kSlots of a step, in which tile `other` comes to hold the next step.
-  template <int kSlot, int kSlots>
+  template <int kSlot, int kSlots, ScaleRange>
   __device__ __forceinline__ void work(uint32_t other) {
     if constexpr (kSlot == 0) {
       load(other);
@@ -110,12 +110,13 @@ class PlainTile {
   uint32_t offset_;
 };
 
-template <Format kFormat, PairOrder kOrder, int kRows, int kThreads, int kLaneK, bool kWhole>
+template <Format kFormat, PairOrder kOrder, int kRows, int kThreads, int kLaneK, bool kWhole,
+          bool kEvenScales>
 class ScaledTile {
   using Layout = TileLayout<kLaneK>;
   static constexpr int kRowsOfThread = kRows * 4 / kThreads;
   static constexpr int kRowStep = kThreads / 4;
-  using Stream = ChunkStream<kFormat, kLaneK, kRowsOfThread, 1, 1, kThreads, kWhole>;
+  using Stream = ChunkStream<kFormat, kLaneK, kRowsOfThread, 1, 1, kThreads, kWhole, kEvenScales>;
 
  public:
   static constexpr int kTileBytes = kRows * Layout::kRowBytes;
@@ -134,12 +135,15 @@ class ScaledTile {
     expand_range<0>(0u, std::make_integer_sequence<int, kExpansions>());
   }
 
-  template <int kSlot, int kSlots>
+  // Whether the next step has a scale that is not narrow.
+  __device__ __forceinline__ bool is_wide() const { return stream_.is_wide(); }
+
+  template <int kSlot, int kSlots, ScaleRange kRange>
   __device__ __forceinline__ void work(uint32_t other) {
     static_assert(kSlots % kExpansions == 0);
     constexpr int kSlotsPerUnit = kSlots / kExpansions;
     if constexpr (kSlot % kSlotsPerUnit == 0) {
-      expand_one<kSlot / kSlotsPerUnit>(other);
+      expand_one<kSlot / kSlotsPerUnit, kRange>(other);
       if constexpr (kSlot / kSlotsPerUnit == (kRowsOfThread - 1) * Layout::kUnits) {
         copy_async_commit();  // the last row has just been asked for
       }
@@ -150,12 +154,12 @@ class ScaledTile {
   template <int kFirst, int... kIndex>
   __device__ __forceinline__ void expand_range(uint32_t tile,
                                                std::integer_sequence<int, kIndex...>) {
-    (expand_one<kFirst + kIndex>(tile), ...);
+    (expand_one<kFirst + kIndex, ScaleRange::kAll>(tile), ...);
   }
 
   // Expands the kIndex-th unit of the step that came next into `tile`; the first unit of a row
   // takes it from its slot and asks for that of the step after.
-  template <int kIndex>
+  template <int kIndex, ScaleRange kRange>
   __device__ __forceinline__ void expand_one(uint32_t tile) {
     constexpr int kRow = kIndex / Layout::kUnits;
     constexpr int kUnit = kIndex % Layout::kUnits;
@@ -167,7 +171,7 @@ class ScaledTile {
       stream_.template load_one<kRow>();
     }
     uint32_t pairs[4];
-    chunk_.template expand_unit<kOrder>(kUnit, pairs);
+    chunk_.template expand_unit<kOrder, kRange>(kUnit, pairs);
     uint8_t* target = tiles_ + tile + (offset_ ^ kUnit * Layout::kUnitBytes);
     *reinterpret_cast<uint4*>(target + kRow * kRowStep * Layout::kRowBytes) =
         make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
