@@ -221,7 +221,6 @@ typedef struct mxgemm_cuda_runtime_table {
 } mxgemm_cuda_runtime_table;
 
 #define MXGEMM_CUDA_RUNTIME_SYMBOL "mxgemm_cuda_runtime"
-typedef const mxgemm_cuda_runtime_table* (*mxgemm_cuda_runtime_function)(void);
 
 #ifdef __cplusplus
 }

@@ -64,14 +64,6 @@ __device__ __forceinline__ void copy_async_wait() {
 
 // ---- Tensor cores
 
-// Four 8 x 8 matrices of 16-bit elements; lane 8 i + r names row r of matrix i.
-__device__ __forceinline__ void load_matrices(uint32_t (&matrices)[4], uint32_t address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
-               : "r"(address)
-               : "memory");
-}
-
 // d[16 x 8] += a[16 x 16] . b[16 x 8], bf16 in, fp32 sums. With g = lane / 4, t = lane % 4:
 //   a: rows g and g + 8, k 2t, 2t+1 (a0, a1) and 2t+8, 2t+9 (a2, a3)    b: column g, the same k
 //   d: row g, columns 2t, 2t+1 (d0, d1); row g + 8 (d2, d3)
