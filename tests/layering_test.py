@@ -14,7 +14,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Folder (`*` stands for the rest of its name; the longest match counts) -> prefixes of what its
-# files may include, besides the standard library and their own folder. "<x" stands for a system header that begins with x.
+# files may include, besides the standard library and their own folder. "<x" stands for a system
+# header that begins with x.
 ALLOWED = {
     "include/mxgemm": ["mxgemm/"],
     "src/base": [],
