@@ -65,6 +65,25 @@ class Parser {
   Operand parse_sequence(Operand::Kind kind, char close);
   void parse_offset(Operand& operand);
 
+  // One level of what may nest without end: beyond what any compiler writes it would only exhaust
+  // the stack.
+  class Level {
+   public:
+    explicit Level(Parser& parser) : parser_(parser) {
+      constexpr uint32_t kDeepest = 1000;
+      if (parser_.level_ >= kDeepest) {
+        parser_.fail("more than " + std::to_string(kDeepest) + " levels are nested");
+      }
+      ++parser_.level_;
+    }
+    ~Level() { --parser_.level_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    Parser& parser_;
+  };
+
   // Tokens.
   [[noreturn]] void fail(const std::string& message) const;
   void expect(char c);
@@ -76,6 +95,7 @@ class Parser {
   Lexer lexer_;
   Module& module_;
   uint32_t scope_ = 0;
+  uint32_t level_ = 0;
 };
 
 }  // namespace emu::ptx

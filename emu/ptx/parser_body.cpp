@@ -11,6 +11,7 @@ void Parser::parse_body(Function& function) {
 
 // From '{' to '}'; the caller has set scope_.
 void Parser::parse_block(Function& function) {
+  const Level level(*this);
   expect('{');
   while (!lexer_.peek().is('}')) {
     parse_statement(function);

@@ -226,6 +226,7 @@ void Parser::parse_initializer(Variable& variable) {
 void Parser::parse_initializer_list(const Variable& variable, size_t dimension,
                                     const std::vector<uint64_t>& dimensions, uint64_t first,
                                     std::vector<Initializer>& out) {
+  const Level level(*this);
   expect('{');
   uint64_t stride = 1;
   for (size_t d = dimension + 1; d < dimensions.size(); ++d) {
@@ -255,6 +256,7 @@ void Parser::parse_initializer_list(const Variable& variable, size_t dimension,
 }
 
 Initializer Parser::parse_initializer_value() {
+  const Level level(*this);
   Initializer initializer;
   // 0xFF00(name): byte 1 of the address.
   if (lexer_.peek().kind == Token::Kind::integer && lexer_.ahead().is('(')) {

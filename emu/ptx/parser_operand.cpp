@@ -17,6 +17,7 @@ Operand Parser::parse_operand() {
 }
 
 Operand Parser::parse_simple_operand() {
+  const Level level(*this);
   const Token& token = lexer_.peek();
   if (token.is('{')) {
     return parse_sequence(Operand::Kind::vector, '}');

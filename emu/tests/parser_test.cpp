@@ -240,5 +240,28 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{".entry k() {\nmov.u32 x, \x01;}", 5, "byte 1"},
         Bad{".global .u32 a = 0x11111111111111111;", 4, "64 bits"}));
 
+// Such a text once took the parser beyond its stack.
+TEST(Nesting, HasAnEnd) {
+  const auto times = [](const std::string& text, int count) {
+    std::string all;
+    for (int i = 0; i < count; ++i) {
+      all += text;
+    }
+    return all;
+  };
+  constexpr int kMany = 300'000;
+  for (const std::string& text :
+       {".entry k() {\n" + times("{", kMany), ".entry k() {\nmov.u32 x, " + times("{", kMany),
+        ".entry k() {\nmov.u32 x, " + times("[", kMany),
+        ".entry k() {\ncall f, " + times("(", kMany), "\n.global .u32 a = " + times("(", kMany),
+        "\n.global .u32 a = " + times("0xFF(", kMany),
+        "\n.global .u32 a" + times("[1]", 2000) + " = " + times("{", kMany)}) {
+    const Diagnostic d = refused(kHead + text);
+    EXPECT_EQ(d.line, 5u) << d.message;
+    EXPECT_NE(d.message.find("1000 levels are nested"), std::string::npos) << d.message;
+  }
+  EXPECT_EQ(body(times("{", 900) + "ret;" + times("}", 900)).body.size(), 1u);
+}
+
 }  // namespace
 }  // namespace emu::ptx

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/arguments.hpp"
 
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -34,10 +36,13 @@ double parse_float(const std::string& text) {
   return value;
 }
 
-int64_t parse_signed(const std::string& text) {
-  const bool negative = !text.empty() && text[0] == '-';
-  const auto value = static_cast<int64_t>(parse_number(negative ? text.substr(1) : text, text));
-  return negative ? -value : value;
+// The bits of a number, which may be negative, in a type whose largest number without a sign is
+// `most`.
+uint64_t parse_bits(const std::string& text, uint64_t most) {
+  if (!text.starts_with('-')) {
+    return parse_number(text, text, most);
+  }
+  return (0 - parse_number(text.substr(1), text, most / 2 + 1)) & most;
 }
 
 size_t bytes_per_value(const std::string& type) {
@@ -82,17 +87,25 @@ void print_values(const std::string& type, const uint8_t* from, uint64_t bytes) 
 
 }  // namespace
 
-uint64_t parse_number(const std::string& text, const std::string& what) {
+uint64_t parse_number(const std::string& text, const std::string& what, uint64_t most) {
   char* end = nullptr;
   errno = 0;
   const unsigned long long value = std::strtoull(text.c_str(), &end, 0);
-  if (text.empty() || *end != '\0' || text[0] == '-' || errno == ERANGE) {
+  // strtoull would skip blanks and negate.
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) == 0 || *end != '\0' ||
+      errno == ERANGE) {
     throw UsageError("'" + what + "': '" + text + "' is no number");
+  }
+  if (value > most) {
+    throw UsageError("'" + what + "': '" + text + "' is more than " + std::to_string(most));
   }
   return value;
 }
 
 std::vector<uint8_t> read_file(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    throw UsageError(path + ": cannot be read, it is a folder");
+  }
   std::ifstream file(path, std::ios::binary);
   std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
   if (!file.is_open() || file.bad()) {
@@ -119,11 +132,11 @@ void Arguments::add(const std::string& word) {
   const std::string head = rest.substr(0, second);
   const std::string tail = second == std::string::npos ? "" : rest.substr(second + 1);
   if (kind == "u32" || kind == "s32") {
-    values_.push_back(bytes_of(static_cast<uint32_t>(parse_signed(rest))));
+    values_.push_back(bytes_of(static_cast<uint32_t>(parse_bits(rest, kMost32))));
   } else if (kind == "u64") {
     values_.push_back(bytes_of(parse_number(rest, word)));
   } else if (kind == "s64") {
-    values_.push_back(bytes_of(parse_signed(rest)));
+    values_.push_back(bytes_of(parse_bits(rest, kMost64)));
   } else if (kind == "f32") {
     values_.push_back(bytes_of(static_cast<float>(parse_float(rest))));
   } else if (kind == "f64") {

@@ -18,7 +18,11 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-uint64_t parse_number(const std::string& text, const std::string& what);
+constexpr uint64_t kMost32 = ~uint32_t{0};
+constexpr uint64_t kMost64 = ~uint64_t{0};
+
+// A whole number from 0 to `most`.
+uint64_t parse_number(const std::string& text, const std::string& what, uint64_t most = kMost64);
 std::vector<uint8_t> read_file(const std::string& path);
 
 // Arguments and the buffers behind them.

@@ -159,7 +159,7 @@ Dim3 parse_dims(const std::string& word) {
   size_t begin = 0;
   for (uint32_t& value : values) {
     const size_t end = word.find(',', begin);
-    value = static_cast<uint32_t>(parse_number(word.substr(begin, end - begin), word));
+    value = static_cast<uint32_t>(parse_number(word.substr(begin, end - begin), word, kMost32));
     if (end == std::string::npos) {
       return {values[0], values[1], values[2]};
     }
@@ -196,7 +196,7 @@ void take_options(std::vector<std::string>* words, LaunchRequest* request) {
     } else if (word == "--cluster") {
       request->cluster = parse_dims(value);
     } else if (word == "--shared") {
-      request->dynamic_shared_bytes = static_cast<uint32_t>(parse_number(value, word));
+      request->dynamic_shared_bytes = static_cast<uint32_t>(parse_number(value, word, kMost32));
     } else if (word == "--device") {
       request->device = facts_of(value);
     } else {

@@ -77,6 +77,13 @@ def check_runs(ptxemu: str, folder: pathlib.Path) -> None:
     expect(ptxemu, [*run, "zero:x", *numbers], 2, "'x' is no number")
     expect(ptxemu, [*run, "ones:4", *numbers], 2, "'ones:4' is not understood")
     expect(ptxemu, [*run, "--cta", "1,1,1,1", "zero:16", *numbers], 2, "three dimensions")
+    # 32 bits would make 1 of it.
+    for option in ("--grid", "--cta", "--cluster", "--shared"):
+        expect(ptxemu, [*run, option, "4294967297", "zero:16", *numbers], 2, "more than 4294967295")
+    expect(ptxemu, [*run, "zero:16", numbers[0], "u32:4294967296"], 2, "more than 4294967295")
+    expect(ptxemu, [*run, "zero:16", numbers[0], "s32:-2147483649"], 2, "more than 2147483648")
+    expect(ptxemu, [*run, "zero:16", numbers[0], "u32: -1"], 2, "' -1' is no number")
+    expect(ptxemu, [*run, "zero:16", f"file:{folder}", "f32:3"], 2, f"{folder}: cannot be read")
     expect(ptxemu, [*run, "--size", "4", "zero:16", *numbers], 2, "option --size")
     expect(ptxemu, [*run, "--device", "7.5", "zero:16", *numbers], 2, "8.0, 8.6")
     expect(ptxemu, ["run", str(file), "other"], 1, "has no kernel other")
