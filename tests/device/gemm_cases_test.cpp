@@ -94,6 +94,22 @@ TEST_P(GemmCases, SmallAndLargeScalesInTurns) {
   }
 }
 
+// Where steps of K are longer than a block, the last one is there for some lanes only; what the
+// others have left from the step before must not count.
+TEST_P(GemmCases, LastStepOfSomeBlocks) {
+  for (const Format format : {Format::kMxf4, Format::kNvf4, Format::kMxf8E4m3}) {
+    for (const int64_t m : {5, 12}) {
+      for (const int64_t k : {32, 96, 4096 + 32, 4096 + 96}) {
+        SCOPED_TRACE(internal::format_name(format));
+        const Operand a = ones(Format::kBf16, m, k, ScaleLayout::kRowMajor);
+        const Operand b = ones(format, 40, k, ScaleLayout::kRowMajor);
+        expect_everywhere(GemmRun(a, b, Format::kF32),
+                          [&](int64_t, int64_t) { return static_cast<double>(k); });
+      }
+    }
+  }
+}
+
 TEST_P(GemmCases, AllZeroNvf4Tensor) {
   for (const ScaleLayout layout : kLayouts) {
     Operand a(Format::kNvf4, 4, 32, layout);
