@@ -11,7 +11,7 @@ import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +85,9 @@ class Memory:
         if getattr(self, "pointer", 0) and _native is not None:
             _native.free_quietly(self.device.kind, self.device.index, self.pointer)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("memory of a device has one owner; copy or pickle the DeviceArray")
+
 
 class DeviceArray:
     """An array in the memory of a GPU: one that mxgemm made, or a view of another library's.
@@ -145,6 +148,11 @@ class DeviceArray:
             "strides": None if self.is_dense else self.strides,
             "stream": None,
         }
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Copied and pickled by its elements: the pointer means nothing to another process, and two
+        # owners would both free it.
+        return upload, (self.numpy(), self.place)
 
     def __repr__(self) -> str:
         return f"DeviceArray({self.dtype}, shape={self.shape}, {self.device})"

@@ -259,4 +259,6 @@ def _moved(value: object, name: str, place: Device) -> Placed:
     if (device_of(array) or CPU) == place:
         return array
     host = array.numpy() if isinstance(array, DeviceArray) else array
+    if host.dtype.hasobject:
+        raise InvalidArgument(f"{name} has dtype {host.dtype}; objects cannot lie on a device")
     return host if place.on_cpu else devices.upload(host, place)

@@ -3,6 +3,9 @@
 its own. Stub kernels write a mark (80 as uint16) into D and the stub quantiser ones; what is tested
 is where arrays go and come from."""
 
+import copy
+import pickle
+
 import mxgemm
 import numpy as np
 import pytest
@@ -27,6 +30,10 @@ class Foreign:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (2, self.index)
+
+
+def pickled(value: object) -> object:
+    return pickle.loads(pickle.dumps(value))
 
 
 @pytest.fixture
@@ -65,6 +72,29 @@ def test_to_device_and_back() -> None:
     # A transposed array arrives as it reads.
     assert (mxgemm.to_device(X.T, SM80).numpy() == X.T).all()
     assert mxgemm.to_device(np.empty((0, 64), np.float32), SM80).numpy().shape == (0, 64)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled], ids=lambda f: f.__name__)
+def test_copies_have_memory_of_their_own(again, weights: mxgemm.QuantizedTensor) -> None:
+    """A copy of the pointer alone was freed twice, and meant nothing to another process."""
+    there = mxgemm.to_device(X, SM80)
+    foreign = devices.as_device_array(Foreign(X, 2), "x")
+    for array in (there, foreign, there.with_shape((8, 32)), there.with_dtype(np.dtype(np.int32))):
+        other = again(array)
+        assert other.pointer != array.pointer and other.owner is not array.owner
+        assert (other.shape, other.dtype, other.device) == (array.shape, array.dtype, array.device)
+        assert (other.numpy() == array.numpy()).all()
+    tensor = mxgemm.to_device(weights, SM80)
+    other = again(tensor)
+    assert other.device == SM80 and other.shape == tensor.shape
+    assert (other.qdata.numpy() == weights.qdata).all()
+    with pytest.raises(TypeError, match="one owner"):
+        again(there.owner)
+
+
+def test_objects_stay_on_the_host() -> None:
+    with pytest.raises(mxgemm.InvalidArgument, match="value has dtype object; objects cannot lie"):
+        mxgemm.to_device(np.array([object()]), SM80)
 
 
 def test_a_tensor_moves_whole(weights: mxgemm.QuantizedTensor) -> None:
