@@ -110,6 +110,17 @@ TEST_P(GemmCases, LastStepOfSomeBlocks) {
   }
 }
 
+// K ends inside 16 bytes of rows that start at 16 bytes each.
+TEST_P(GemmCases, HalfAPieceAtTheEndOfAlignedRows) {
+  constexpr int64_t kK = 528;
+  Operand a(Format::kNvf4, 40, kK, ScaleLayout::kRowMajor, 16);
+  Operand b(Format::kNvf4, 40, kK, ScaleLayout::kRowMajor, 16);
+  a.fill(1.0);
+  b.fill(1.0);
+  expect_everywhere(GemmRun(a, b, Format::kF32),
+                    [](int64_t, int64_t) { return static_cast<double>(kK); });
+}
+
 TEST_P(GemmCases, AllZeroNvf4Tensor) {
   for (const ScaleLayout layout : kLayouts) {
     Operand a(Format::kNvf4, 4, 32, layout);
