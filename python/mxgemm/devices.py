@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
@@ -66,6 +67,18 @@ def parse_device(value: object, name: str = "device") -> Device:
         if digits.isdigit() and int(digits) < 2**31:
             return Device(_native.DEVICE_KINDS["cuda"], int(digits))
     raise InvalidArgument(f"{name} is {value!r}; allowed: 'cpu' or 'cuda:N'")
+
+
+def stream_handle(value: object) -> int | None:
+    """A cudaStream_t as an integer; None is the default stream."""
+    if value is None:
+        return None
+    # ctypes would take a text's address, and cut what is too large.
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        handle = int(value)
+        if 0 <= handle < 2**64:
+            return handle
+    raise InvalidArgument(f"stream is {value!r}; it must be a cudaStream_t as an integer, or None")
 
 
 class Memory:
@@ -171,6 +184,7 @@ class DeviceArray:
 
     def numpy(self, stream: int | None = None) -> npt.NDArray[Any]:
         """A copy on the host, after what `stream` holds."""
+        stream = stream_handle(stream)
         if self.size == 0:
             return np.empty(self.shape, self.dtype)
         if min(self.strides) < 0:
@@ -237,22 +251,32 @@ def as_device_array(value: Any, name: str) -> DeviceArray | None:
         return None
     except Exception as error:  # torch: of a type that the interface lacks, or with a gradient
         raise InvalidArgument(f"{name} cannot be taken: {error}") from error
-    typestr = interface["typestr"]
-    dtype = BF16 if typestr.endswith(_TWO_BYTES) else np.dtype(typestr)
-    pointer, readonly = interface["data"]
-    shape = tuple(int(extent) for extent in interface["shape"])
-    strides = interface.get("strides")
+    try:
+        typestr = interface["typestr"]
+        dtype = BF16 if typestr.endswith(_TWO_BYTES) else np.dtype(typestr)
+        address, readonly = interface["data"]
+        pointer = operator.index(address or 0)
+        shape = tuple(operator.index(extent) for extent in interface["shape"])
+        strides = interface.get("strides")
+        if strides is not None:
+            strides = tuple(operator.index(step) for step in strides)
+        if min(shape, default=0) < 0 or not 0 <= pointer < 2**64:
+            raise ValueError(f"shape {shape}, data {interface['data']}")
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidArgument(
+            f"{name} has a malformed __cuda_array_interface__: {error!r}"
+        ) from error
     device = Device(_native.DEVICE_KINDS["cuda"], _index_of(value, name))
     if interface.get("stream") is not None:
         # Written on a stream of its owner's, which the interface asks us to wait for.
         _native.call("device_synchronize", device.kind, device.index)
     return DeviceArray(
         value,
-        pointer or 0,
+        pointer,
         shape,
         dtype,
         device,
-        None if strides is None else tuple(int(step) for step in strides),
+        strides,
         bool(readonly),
     )
 

@@ -102,6 +102,7 @@ def gemm(
     naming the argument, and Unsupported where no kernel takes the problem, with each kernel's
     reason.
     """
+    stream = devices.stream_handle(stream)
     left = a if isinstance(a, QuantizedTensor) else _placed_a(a)
     others = {"bias": bias, "c": c, "out": out}
     arrays = {name: None if x is None else placed(x, name) for name, x in others.items()}

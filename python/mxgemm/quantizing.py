@@ -94,6 +94,7 @@ def quantize(
     place = devices.common_device(device, {"x": device_of(array)})
     name = block_format(format)
     code = float_format(array, "x", src_format)
+    stream = devices.stream_handle(stream)
     rows = input_rows(array, "x", place, stream)
     # The library's own check, and message, for a K that is no multiple of the block.
     qdata_shape = (*array.shape[:-1], qdata_bytes(name, 1, rows.cols))
@@ -231,6 +232,7 @@ def dequantize(
         check_dtype(given, "out", (format,))
     on_host = device_of(tensor.qdata) is None
     output = Output(given, "out", tensor.shape, DTYPES[format], place, on_host)
+    stream = devices.stream_handle(stream)
     operand, keep = operand_of(tensor, "q", place, stream)
     _native.call(
         "dequantize",

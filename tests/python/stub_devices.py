@@ -92,6 +92,40 @@ def test_copies_have_memory_of_their_own(again, weights: mxgemm.QuantizedTensor)
         again(there.owner)
 
 
+@pytest.mark.parametrize("stream", [-1, 2**64, "x", b"x", 0.5, True])
+def test_a_stream_is_an_integer(stream: object, weights: mxgemm.QuantizedTensor) -> None:
+    there = mxgemm.to_device(X, SM80)
+    for call in (
+        lambda: mxgemm.gemm(there, weights, stream=stream),
+        lambda: mxgemm.quantize(there, "mxf4", stream=stream),
+        lambda: mxgemm.dequantize(mxgemm.to_device(weights, SM80), stream=stream),
+        lambda: there.numpy(stream),
+    ):
+        with pytest.raises(mxgemm.InvalidArgument, match=r"^stream is .*; it must be"):
+            call()
+    assert (there.numpy(np.int64(0)) == X).all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shape": (-4, 64)},
+        {"shape": (4.5, 64)},
+        {"shape": None},
+        {"typestr": "what"},
+        {"typestr": None},
+        {"data": "x"},
+        {"data": (-1, False)},
+        {"data": (1 << 70, False)},
+        {"strides": 4},
+    ],
+    ids=str,
+)
+def test_a_malformed_interface_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(mxgemm.InvalidArgument, match=r"^x has a malformed __cuda_array_"):
+        mxgemm.quantize(Foreign(X, **change), "mxf4")
+
+
 def test_objects_stay_on_the_host() -> None:
     with pytest.raises(mxgemm.InvalidArgument, match="value has dtype object; objects cannot lie"):
         mxgemm.to_device(np.array([object()]), SM80)
