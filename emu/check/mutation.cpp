@@ -2,8 +2,10 @@
 #include "check/mutation.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdio>
+#include <set>
 #include <stdexcept>
 
 #include "ptx/module.hpp"
@@ -11,17 +13,85 @@
 namespace emu {
 namespace {
 
+// Instructions on either side that say where in a kernel's code a mutant is.
+constexpr size_t kContext = 6;
+
+uint32_t extend_hash(uint32_t hash, std::string_view text) {  // FNV-1a
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  }
+  return hash;
+}
+
+std::string joined_opcode(const ptx::Instruction& instruction) {
+  std::string opcode;
+  for (const std::string_view part : instruction.opcode) {
+    opcode += (opcode.empty() ? "" : ".") + std::string(part);
+  }
+  return opcode;
+}
+
+bool has_part(const ptx::Instruction& instruction, std::string_view part) {
+  const auto& parts = instruction.opcode;
+  return std::find(parts.begin(), parts.end(), part) != parts.end();
+}
+
+bool is_mma(const ptx::Instruction& instruction) {
+  return instruction.opcode.front() == "mma" && has_part(instruction, "block_scale");
+}
+
+void add_names(const ptx::Operand& operand, std::set<std::string_view>& names) {
+  if (operand.kind == ptx::Operand::Kind::name) {
+    names.insert(operand.name);
+  }
+  for (const ptx::Operand& part : operand.parts) {
+    add_names(part, names);
+  }
+}
+
+// Registers that hold scales of a warp's mma: its operands, and what they are moved or cut from.
+std::set<std::string_view> scale_registers(const ptx::Function& function) {
+  static const std::set<std::string_view> kMoves = {"mov", "cvt", "prmt", "shr", "shl",
+                                                    "and", "or",  "bfe",  "lop3"};
+  constexpr size_t kScaleA = 4;
+  constexpr size_t kScaleB = 6;
+  std::set<std::string_view> names;
+  for (const ptx::Instruction& instruction : function.body) {
+    if (is_mma(instruction) && instruction.operands.size() > kScaleB) {
+      add_names(instruction.operands[kScaleA], names);
+      add_names(instruction.operands[kScaleB], names);
+    }
+  }
+  for (size_t before = 0; before != names.size();) {
+    before = names.size();
+    for (const ptx::Instruction& instruction : function.body) {
+      if (kMoves.contains(instruction.opcode.front()) && !instruction.operands.empty() &&
+          names.contains(instruction.operands.front().name)) {
+        for (const ptx::Operand& operand : instruction.operands) {
+          add_names(operand, names);
+        }
+      }
+    }
+  }
+  return names;
+}
+
 class Lister {
  public:
-  Lister(std::string_view text, std::vector<Mutant>& mutants) : text_(text), mutants_(mutants) {}
+  Lister(std::string_view text, const ptx::Function& function, std::vector<Mutant>& mutants)
+      : text_(text), function_(function), scales_(scale_registers(function)), mutants_(mutants) {}
 
-  void visit(const ptx::Instruction& instruction) {
-    instruction_ = &instruction;
-    opcode_.clear();
-    for (const std::string_view part : instruction.opcode) {
-      opcode_ += (opcode_.empty() ? "" : ".") + std::string(part);
+  void visit_all() {
+    for (const ptx::Instruction& instruction : function_.body) {
+      instruction_ = &instruction;
+      opcode_ = joined_opcode(instruction);
+      visit();
     }
-    const std::string_view first = instruction.opcode.front();
+  }
+
+ private:
+  void visit() {
+    const std::string_view first = instruction_->opcode.front();
     if (first == "fence" || first == "membar" || first == "bar" || first == "barrier") {
       drop();
     } else if (first == "mbarrier") {
@@ -30,18 +100,16 @@ class Lister {
       visit_copy();
     } else if (first == "tcgen05") {
       visit_tensor();
-    } else if (first == "mma" && has("block_scale")) {
+    } else if (is_mma(*instruction_)) {
       swap_operands(4, 6, "scales of A and B exchanged");
+    } else if (first == "ld") {
+      visit_load();
     } else if (opcode_.starts_with("clusterlaunchcontrol.try_cancel")) {
       drop();
     }
   }
 
- private:
-  bool has(std::string_view part) const {
-    const auto& parts = instruction_->opcode;
-    return std::find(parts.begin(), parts.end(), part) != parts.end();
-  }
+  bool has(std::string_view part) const { return has_part(*instruction_, part); }
 
   size_t begin() const { return static_cast<size_t>(instruction_->text.data() - text_.data()); }
   size_t end() const { return begin() + instruction_->text.size(); }
@@ -52,14 +120,25 @@ class Lister {
 
   void add(const std::string& what, size_t from, size_t to, std::string replacement) {
     mutants_.push_back(
-        {instruction_->line, what + ": " + opcode_, from, to, std::move(replacement)});
+        {instruction_->line, what + ": " + opcode_, context(), from, to, std::move(replacement)});
   }
 
-  // The semicolon goes, too.
-  void drop() {
-    const size_t semicolon = text_.find(';', end());
-    add("dropped", begin(), semicolon == std::string_view::npos ? end() : semicolon + 1, "");
+  uint32_t context() const {
+    const size_t at = static_cast<size_t>(instruction_ - function_.body.data());
+    const size_t end = std::min(at + kContext + 1, function_.body.size());
+    uint32_t hash = 2166136261u;
+    for (size_t i = at - std::min(at, kContext); i < end; ++i) {
+      hash = extend_hash(hash, joined_opcode(function_.body[i]) + ";");
+    }
+    return hash;
   }
+
+  size_t past_semicolon() const {
+    const size_t semicolon = text_.find(';', end());
+    return semicolon == std::string_view::npos ? end() : semicolon + 1;
+  }
+
+  void drop() { add("dropped", begin(), past_semicolon(), ""); }
 
   void visit_mbarrier() {
     if (has("test_wait") || has("try_wait")) {
@@ -67,7 +146,13 @@ class Lister {
       add("does not wait", opcode_at(), end(), "setp.eq.u32 " + predicate + ", 0, 0");
       return;
     }
-    if (has("init") || has("inval")) {
+    if (has("init")) {
+      if (value_of(instruction_->operands.back()) != 1) {  // a count of 0 is refused anyway
+        add_to_last(-1, "one arrival less");
+      }
+      return;
+    }
+    if (has("inval")) {
       return;
     }
     drop();
@@ -78,6 +163,23 @@ class Lister {
       const size_t part = plain.find(".expect_tx");
       plain.erase(part, std::string_view(".expect_tx").size());
       add("expects no bytes", opcode_at(), end(), plain);
+      add_to_last(-16, "expects 16 bytes less");
+    }
+  }
+
+  // Scales: of a warp's mma in shared memory; where kernels expand them, bytes of read-only memory.
+  void visit_load() {
+    const ptx::Operand& target = instruction_->operands.front();
+    const bool is_scale = has("shared") && scales_.contains(target.name);
+    const bool is_small = has("global") && has("nc") && (has("u8") || has("b8") || has("u16"));
+    if (is_scale || is_small) {
+      const ptx::Operand& address = instruction_->operands.back();
+      const int64_t offset = address.offset + (has("u8") || has("b8")     ? 1
+                                               : has("u16") || has("b16") ? 2
+                                                                          : 4);
+      const size_t bracket = text_.find('[', opcode_at());
+      add("one element further", bracket, text_.find(']', bracket) + 1,
+          "[" + std::string(address.parts.front().name) + "+" + std::to_string(offset) + "]");
     }
   }
 
@@ -97,15 +199,67 @@ class Lister {
     if (has("mma")) {
       swap_operands(4, 5, "scales of A and B exchanged");
       swap_operands(1, 2, "A and B exchanged");
+      // Of descriptors: the start and, from bit 32, the pitch of eight rows in units of 16 bytes.
+      add_to_register(instruction_->operands[1].name, "64", "2", "A 32 bytes further");
+      add_to_register(instruction_->operands[2].name, "64", "0x100000000", "rows of B apart");
+      add_column(4, "scales of A one column further");
+      add_column(5, "scales of B one column further");
       return;
     }
     if (!has("ld") && !has("st") && !has("alloc")) {
       drop();
     }
     if (has("cp")) {
-      const size_t bracket = text_.find(']', opcode_at());
-      add("one column further", bracket, bracket + 1, "+1]");
+      add_column(0, "one column further");
     }
+  }
+
+  void add_column(size_t operand, const char* what) {
+    const std::string_view whole = operand_texts()[operand];
+    const size_t bracket = static_cast<size_t>(whole.data() - text_.data()) + whole.rfind(']');
+    add(what, bracket, bracket + 1, "+1]");
+  }
+
+  // Of an operand that is a number, or a register last set to one; else 0.
+  uint64_t value_of(const ptx::Operand& operand) const {
+    if (operand.kind == ptx::Operand::Kind::integer) {
+      return operand.bits;
+    }
+    for (const ptx::Instruction* before = instruction_; before != function_.body.data();) {
+      --before;
+      if (!before->operands.empty() && before->operands.front().name == operand.name) {
+        const bool is_number = before->opcode.front() == "mov" &&
+                               before->operands.back().kind == ptx::Operand::Kind::integer;
+        return is_number ? before->operands.back().bits : 0;
+      }
+    }
+    return 0;
+  }
+
+  void add_to_last(int64_t number, const char* what) {
+    const ptx::Operand& last = instruction_->operands.back();
+    if (last.kind == ptx::Operand::Kind::integer) {
+      const std::string_view old = operand_texts().back();
+      const size_t at = static_cast<size_t>(old.data() - text_.data());
+      add(what, at, at + old.size(),
+          " " + std::to_string(static_cast<int64_t>(last.bits) + number));
+    } else {
+      add_to_register(last.name, "32", std::to_string(number), what);
+    }
+  }
+
+  // The instruction with another register in place of this one.
+  void add_to_register(std::string_view name, const std::string& bits, const std::string& number,
+                       const char* what) {
+    const std::string_view whole = text_.substr(begin(), end() - begin());
+    size_t at = whole.find(name);
+    while (at + name.size() < whole.size() && std::isdigit(whole[at + name.size()]) != 0) {
+      at = whole.find(name, at + 1);  // the name goes on: another register
+    }
+    add(what, begin(), past_semicolon(),
+        "{ .reg .b" + bits + " %mutant; add.s" + bits + " %mutant, " + std::string(name) + ", " +
+            number + "; " + std::string(whole.substr(0, at)) + "%mutant" +
+            std::string(whole.substr(at + name.size())) + "; }");
   }
 
   std::string_view trailing_operand() const {
@@ -155,6 +309,8 @@ class Lister {
   }
 
   std::string_view text_;
+  const ptx::Function& function_;
+  std::set<std::string_view> scales_;
   std::vector<Mutant>& mutants_;
   const ptx::Instruction* instruction_ = nullptr;
   std::string opcode_;
@@ -177,12 +333,9 @@ std::vector<Mutant> list_mutants(std::string_view text) {
   if (parsed.module == nullptr) {
     return mutants;
   }
-  Lister lister(*parsed.module->text, mutants);
   for (const ptx::Function& function : parsed.module->functions) {
     if (function.is_entry) {
-      for (const ptx::Instruction& instruction : function.body) {
-        lister.visit(instruction);
-      }
+      Lister(*parsed.module->text, function, mutants).visit_all();
     }
   }
   return mutants;
@@ -214,8 +367,8 @@ std::string mutate_as_set(std::string text, const std::string& setting) {
                                 std::to_string(mutants.size()) + " mutants");
   }
   for (size_t i = lists ? 0 : number; i < (lists ? mutants.size() : number + 1); ++i) {
-    std::fprintf(stderr, "emu: mutant %zu of %zu, line %u, %s\n", i, mutants.size(),
-                 mutants[i].line, mutants[i].what.c_str());
+    std::fprintf(stderr, "emu: mutant %zu of %zu, line %u, code %08x, %s\n", i, mutants.size(),
+                 mutants[i].line, mutants[i].context, mutants[i].what.c_str());
   }
   return lists ? text : apply_mutant(text, mutants[number]);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutants of a PTX module: one synchronising instruction left out or altered, or two operands of a
-// matrix instruction exchanged. They prove that the emulator finds such faults
-// (specification 11.6).
+// Mutants of a PTX module: one synchronising instruction left out or altered, two operands of a
+// matrix instruction exchanged, a descriptor or an address of scales changed. They prove that the
+// emulator finds such faults (specification 11.6).
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,9 @@ namespace emu {
 
 struct Mutant {
   uint32_t line = 0;
-  std::string what;  // "dropped: fence.proxy.async.shared::cta"
-  size_t begin = 0;  // piece of the text that is replaced
+  std::string what;      // "dropped: fence.proxy.async.shared::cta"
+  uint32_t context = 0;  // equal for the same opcodes around the same one: the same source
+  size_t begin = 0;      // piece of the text that is replaced
   size_t end = 0;
   std::string replacement;
 };

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs mutants of our GPU kernels under the emulator and tells which of them it finds.
 
-A mutant is a kernel with one synchronising instruction left out or altered
-(emu/check/mutation.hpp). It is found when `mxgemm verify` fails under a schedule of the portfolio;
-the race detector is on. Survivors must be listed, each with its reason, in survivors.txt beside
-this file; an unlisted one, or a detection rate of the others below the target, is a failure.
+A mutant is a kernel with one synchronising instruction left out or altered, or with an operand of
+its products exchanged or shifted (emu/check/mutation.hpp). It is found when `mxgemm verify` fails
+under a schedule of the portfolio; the race detector is on. Survivors must be listed, each with its
+reason, in survivors.txt beside this file; an unlisted one, or a detection rate of the others below
+the target, is a failure.
 
   run_mutants.py --mxgemm build/bin/mxgemm --emulator build/emu [--kernel <part of a name>]
                  [--count N] [--jobs N]
@@ -13,6 +14,8 @@ this file; an unlisted one, or a detection rate of the others below the target, 
 
 import argparse
 import concurrent.futures
+import dataclasses
+import itertools
 import os
 import pathlib
 import random
@@ -20,101 +23,54 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
+import time
+
+from mutant_cases import KERNELS, LONG, SHORT
 
 TARGET = 0.90  # of the mutants that are not equivalent to the kernel
-# A mutant that spins is stopped here: several times the steps of the unchanged kernels.
-MAX_STEPS = 6_000_000
-SECONDS_PER_RUN = 120
+# A mutant that spins is stopped here: the unchanged kernels take a third to two thirds of it.
+MAX_STEPS = 3_000_000
+SECONDS_PER_RUN = 300  # more is a failure of this script, whatever the mutant
 
-# Device, kernel (as mxgemm names it), part of the mangled name, problems: more K tiles than
-# pipeline stages, more output tiles than resident CTAs, with and without C; and one K tile, so that
-# the producer runs several output tiles ahead.
-KERNELS = [
-    (
-        "8.6",
-        "cuda:sm80:gemm_mxf4_mxf4_any_64x128x128_s2",
-        "FlatTile",
-        ["m130n200k1056:mxf4:mxf4:bf16"],
-    ),
-    (
-        "12.0",
-        "cuda:sm120f:gemm_mxf4_mxf4_bf16_128x128x128_coop",
-        "device_kernel",
-        [
-            "m130n264k768:mxf4:mxf4:bf16",
-            "m130n264k768:mxf4:mxf4:bf16:beta=0.5",
-            "m520n264k128:mxf4:mxf4:bf16",
-        ],
-    ),
-    (
-        "10.0",
-        "cuda:sm100f:gemm_mxf4_mxf4_bf16_256x128x256_2sm",
-        "device_kernel",
-        [
-            "m260n264k2048:mxf4:mxf4:bf16",
-            "m260n264k2048:mxf4:mxf4:bf16:beta=0.5",
-            "m1030n264k256:mxf4:mxf4:bf16",
-        ],
-    ),
-]
-
-# The kinds of mistake that each schedule shows best come first, so that most mutants end after one
-# or two runs.
-PORTFOLIO = [
-    ("random", 1),
-    ("late+pct", 1),
-    ("early+pct", 1),
-    ("plain", 1),
-    ("random", 2),
-    ("random", 3),
-    ("random", 4),
-    ("late", 1),
-    ("late", 2),
-    ("pct", 1),
-    ("pct", 2),
-    ("pct", 3),
-    ("pct", 4),
-    ("late+pct", 2),
-    ("late+pct", 3),
-    ("early+pct", 2),
-    ("early+pct", 3),
-]
+# Loops are unrolled, and mutants of operands are all found at once: more of one kind would only
+# make the rate look better.
+OPERAND_CHANGES = (" exchanged: ", " further: ", " apart: ")
+OPERAND_MUTANTS = 8
 
 
 def run(options, case, policy, seed, mutant=None, coverage=None):
     """Exit code and output of one verification; mutant None = the kernel as it is."""
-    device, kernel, name, problems = case
     environment = dict(os.environ)
     environment.update(
-        EMU_DEVICES=device,
-        EMU_SCHED=policy,
+        EMU_DEVICES=case.device,
+        EMU_SCHED=policy.removesuffix("+lanes"),
+        EMU_LANE_SPLIT="1" if policy.endswith("+lanes") else "0",
         EMU_SEED=str(seed),
+        EMU_RESIDENT="1",
         EMU_RACE="1",
         EMU_MAX_STEPS=str(MAX_STEPS),
         EMU_ABORT="0",
         LD_LIBRARY_PATH=f"{options.emulator}:{environment.get('LD_LIBRARY_PATH', '')}",
     )
     if mutant is not None:
-        environment["EMU_MUTATE"] = f"{name}:{mutant}"
+        environment["EMU_MUTATE"] = f"{case.name}:{mutant}"
     if coverage is not None:
         environment["EMU_COVERAGE"] = coverage
     command = [
         options.mxgemm,
         "verify",
-        *problems,
+        *case.problems,
         "--device",
         "cuda:0",
         "--kernel",
-        kernel,
+        case.kernel,
         "--data",
         "exact",
     ]
-    try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=SECONDS_PER_RUN
-        )
-    except subprocess.TimeoutExpired:
-        return -1, "timed out"
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=SECONDS_PER_RUN
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -126,13 +82,7 @@ class Rule:
         if self.kind not in ("equivalent", "blind spot"):
             sys.exit(f"survivors.txt: '{self.kind}' is neither 'equivalent' nor 'blind spot'")
         self.pattern = re.compile(pattern)
-        self.left = self.at_most = int(at_most)
-
-    def excuses(self, what):
-        if self.left == 0 or not self.pattern.search(what):
-            return False
-        self.left -= 1
-        return True
+        self.at_most = int(at_most)
 
 
 def read_rules(path):
@@ -140,86 +90,143 @@ def read_rules(path):
     return [Rule(line) for line in lines if line and not line.startswith("#")]
 
 
-def try_mutant(options, case, number):
+@dataclasses.dataclass(frozen=True, order=True)
+class Mutant:
+    number: int
+    line: int
+    code: str  # equal for the same opcodes around the same one
+    what: str
+
+    @property
+    def source(self) -> tuple[str, str]:
+        return self.code, self.what
+
+    def __str__(self) -> str:
+        return f"{self.number:4} line {self.line}, {self.what}"
+
+
+class Unchanged:
+    """The kernel as it is must pass wherever a mutant fails."""
+
+    def __init__(self, options, case):
+        self.options, self.case = options, case
+        self.lock = threading.Lock()
+        self.passed = set()
+
+    def must_pass(self, policy, seed, coverage=None):
+        with self.lock:
+            if coverage is None and (policy, seed) in self.passed:
+                return
+            code, output = run(self.options, self.case, policy, seed, coverage=coverage)
+            if code != 0:
+                sys.exit(f"{self.case.title} fails without a mutation:\n{output}")
+            self.passed.add((policy, seed))
+
+
+def try_mutant(options, case, mutant, schedules, unchanged):
     """The schedule that finds the mutant, or None, and the first line of its report."""
-    for policy, seed in PORTFOLIO[: options.schedules]:
-        code, output = run(options, case, policy, seed, number)
+    for policy, seed in schedules:
+        unchanged.must_pass(policy, seed)
+        code, output = run(options, case, policy, seed, mutant.number)
         if code != 0:
-            report = re.search(r"^emu: (?!mutant)(.*)$", output, re.M)
+            report = re.search(r"^emu: (?!mutant)(?!EMU_SEED)(.*)$", output, re.M)
             return f"{policy}:{seed}", report.group(1) if report else "wrong result"
     return None, ""
 
 
-def executed_lines(options, case):
+def executed_lines(case, unchanged):
     """PTX lines of the kernel's module that ran in one of two schedules."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "coverage"
-        for policy, seed in PORTFOLIO[:2]:
-            code, output = run(options, case, policy, seed, coverage=str(file))
-            if code != 0:
-                sys.exit(f"{case[1]} fails without a mutation:\n{output}")
+        for policy, seed in SHORT[:2]:
+            unchanged.must_pass(policy, seed, coverage=str(file))
         lines, function = set(), ""
         for row in file.read_text().splitlines():
             fields = row.split("\t")
             if fields[0] == "=":
                 function = fields[2]
-            elif case[2] in function and int(fields[2]) > 0:
+            elif case.name in function and int(fields[2]) > 0:
                 lines.add(int(fields[0]))
     return lines
 
 
-def mutants_of(options, case):
-    """(number, line, description) of each mutant in code that runs, and how many are elsewhere."""
-    lines = executed_lines(options, case)
+def thin_out(mutants):
+    """Of changes to operands at most OPERAND_MUTANTS with one description, evenly spaced."""
+    by_what = {}
+    for mutant in mutants:
+        by_what.setdefault(mutant.what, []).append(mutant)
+    kept = []
+    for what, same in by_what.items():
+        if any(part in what for part in OPERAND_CHANGES) and len(same) > OPERAND_MUTANTS:
+            same = [same[i * len(same) // OPERAND_MUTANTS] for i in range(OPERAND_MUTANTS)]
+        kept += same
+    return sorted(kept)
+
+
+def mutants_of(options, case, unchanged):
+    """The mutants in code that runs, and how many are elsewhere."""
+    lines = executed_lines(case, unchanged)
     _, output = run(options, case, "plain", 1, "list")
-    told = re.findall(r"^emu: mutant (\d+) of \d+, line (\d+), (.*)$", output, re.M)
+    told = re.findall(r"^emu: mutant (\d+) of \d+, line (\d+), code (\w+), (.*)$", output, re.M)
     if not told:
-        sys.exit(f"{case[1]} cannot be mutated:\n{output}")
-    mutants = sorted({(int(number), int(line), what) for number, line, what in told})
-    alive = [mutant for mutant in mutants if mutant[1] in lines]
+        sys.exit(f"{case.title} cannot be mutated:\n{output}")
+    mutants = {Mutant(int(number), int(line), code, what) for number, line, code, what in told}
+    alive = [mutant for mutant in mutants if mutant.line in lines]
     if not alive:
-        sys.exit(f"{case[1]}: none of its {len(mutants)} mutants is in code that runs")
-    return alive, len(mutants) - len(alive)
+        sys.exit(f"{case.title}: none of its {len(mutants)} mutants is in code that runs")
+    return thin_out(alive), len(mutants) - len(alive)
 
 
-def run_case(options, case, rules, chooser):
-    mutants, elsewhere = mutants_of(options, case)
-    for rule in rules:
-        rule.left = rule.at_most
-    chosen = (
-        sorted(chooser.sample(mutants, min(options.count, len(mutants))))
-        if options.count
-        else mutants
-    )
-    if options.numbers:
-        chosen = [mutant for mutant in mutants if mutant[0] in options.numbers]
-    found, excused, unexplained = 0, {"equivalent": 0, "blind spot": 0}, []
+def survivors_of(options, case, mutants, schedules, unchanged):
+    """Those of the mutants that none of the schedules finds."""
+
+    def attempt(mutant):
+        return mutant, *try_mutant(options, case, mutant, schedules, unchanged)
+
+    survivors = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for mutant, schedule, report in pool.map(
-            lambda m: (m, *try_mutant(options, case, m[0])), chosen
-        ):
-            what = f"{mutant[0]:4} line {mutant[1]}, {mutant[2]}"
-            if schedule:
-                found += 1
-                if options.verbose:
-                    print(f"  {what}: {schedule}: {report[:120]}", flush=True)
-                continue
-            rule = next((rule for rule in rules if rule.excuses(f"{case[1]} {what}")), None)
-            if rule:
-                excused[rule.kind] += 1
-            else:
-                unexplained.append(what)
-            print(f"  {what}: survives, {rule.kind if rule else 'UNEXPLAINED'}", flush=True)
-    counted = len(chosen) - excused["equivalent"]
-    rate = found / counted if counted else 1.0
+        for mutant, schedule, report in pool.map(attempt, mutants):
+            if schedule is None:
+                survivors.append(mutant)
+            elif options.verbose:
+                print(f"  {mutant}: {schedule}: {report[:120]}", flush=True)
+    return survivors
+
+
+def explain(case, survivors, rules):
+    """Each survivor with the rule that excuses it or None. A rule that would have to excuse more
+    than it may excuses none."""
+    chosen = [
+        next((rule for rule in rules if rule.pattern.search(f"{case.title} {mutant}")), None)
+        for mutant in survivors
+    ]
+    return [
+        (mutant, rule if rule and chosen.count(rule) <= rule.at_most else None)
+        for mutant, rule in zip(survivors, chosen, strict=True)
+    ]
+
+
+def run_case(options, case, mutants, rules, unchanged):
+    """Runs the mutants and prints what came of them: found, counted, unexplained."""
+    start = time.monotonic()
+    survivors = survivors_of(options, case, mutants, SHORT, unchanged)
+    unexplained = [m for m, rule in explain(case, survivors, rules) if rule is None]
+    found_late = set(unexplained) - set(survivors_of(options, case, unexplained, LONG, unchanged))
+    survivors = explain(case, [m for m in survivors if m not in found_late], rules)
+    for mutant, rule in survivors:
+        print(f"  {mutant}: survives, {rule.kind if rule else 'UNEXPLAINED'}", flush=True)
+    kinds = [rule.kind if rule else "" for _, rule in survivors]
+    found = len(mutants) - len(survivors)
+    counted = len(mutants) - kinds.count("equivalent")
+    rate = f"{100 * found / counted:.1f} %" if counted else "none"
     print(
-        f"{case[1]}: {len(chosen)} mutants ({elsewhere} more in code that these problems do not "
-        f"run), {found} found, {excused['equivalent']} equivalent, {excused['blind spot']} in "
-        f"known blind spots, {len(unexplained)} unexplained; {100 * rate:.1f} % of those not "
-        "equivalent",
+        f"{case.title}: {len(mutants)} mutants, {found} found ({len(found_late)} by the long list "
+        f"only), {kinds.count('equivalent')} equivalent, {kinds.count('blind spot')} in known "
+        f"blind spots, {kinds.count('')} unexplained; {rate} of those not equivalent; "
+        f"{(time.monotonic() - start) / 60:.1f} minutes",
         flush=True,
     )
-    return found, counted, unexplained
+    return found, counted, kinds.count("")
 
 
 def main():
@@ -237,22 +244,34 @@ def main():
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--numbers", type=int, nargs="*", help="only these mutants")
-    parser.add_argument(
-        "--schedules",
-        type=int,
-        default=len(PORTFOLIO),
-        help="so many of the portfolio's, in its order",
-    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     rules = read_rules(pathlib.Path(__file__).with_name("survivors.txt"))
     chooser = random.Random(options.seed)
-    found = counted = 0
-    unexplained = []
-    for case in KERNELS:
-        if options.kernel in case[1]:
-            results = run_case(options, case, rules, chooser)
+    found = counted = unexplained = 0
+    libraries = itertools.groupby(KERNELS, lambda case: case.library)
+    for cases in (list(cases) for _, cases in libraries):
+        had = set()
+        while cases and options.kernel not in cases[-1].title:
+            cases.pop()  # nothing after it is wanted
+        for case in cases:
+            unchanged = Unchanged(options, case)
+            mutants, elsewhere = mutants_of(options, case, unchanged)
+            new = [mutant for mutant in mutants if mutant.source not in had]
+            had |= {mutant.source for mutant in mutants}
+            if options.kernel not in case.title:
+                continue
+            print(
+                f"{case.title}: {len(new)} mutants; {len(mutants) - len(new)} more are those of "
+                f"kernels before, {elsewhere} in code that these problems do not run",
+                flush=True,
+            )
+            if options.count:
+                new = sorted(chooser.sample(new, min(options.count, len(new))))
+            if options.numbers:
+                new = [mutant for mutant in mutants if mutant.number in options.numbers]
+            results = run_case(options, case, new, rules, unchanged)
             found += results[0]
             counted += results[1]
             unexplained += results[2]
