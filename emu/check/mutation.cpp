@@ -147,8 +147,11 @@ class Lister {
       return;
     }
     if (has("init")) {
-      if (value_of(instruction_->operands.back()) != 1) {  // a count of 0 is refused anyway
-        add_to_last(-1, "one arrival less");
+      // Half: one less would show only once it has added up to a warp's, whose lanes arrive by one
+      // instruction. No count of 0, which would be refused.
+      const auto count = static_cast<int64_t>(value_of(instruction_->operands.back()));
+      if (count > 1) {
+        add_to_last(count / 2 - count, "half the arrivals");
       }
       return;
     }

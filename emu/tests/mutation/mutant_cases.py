@@ -41,7 +41,10 @@ KERNELS = [
         "8.6",
         SM80 + "mxf4_mxf4_any_64x128x128_s2",
         "MaskedTile",
-        ("m70n200k544:mxf4:mxf4:bf16:lda=+6:ldb=+34",),
+        (
+            "m70n136k416:mxf4:mxf4:bf16:lda=+8:ldb=+40",
+            "m40n72k160:mxf4:mxf4:bf16:lda=+6:ldb=+34",
+        ),
         "masked",
     ),
     Case(
@@ -143,6 +146,9 @@ SHORT = [
 ]
 # Only for what the short list leaves and survivors.txt does not explain.
 LONG = [
+    ("random+lanes", 2),
+    ("random+lanes", 3),
+    ("random+lanes", 4),
     ("random", 2),
     ("random", 3),
     ("random", 4),
@@ -155,5 +161,4 @@ LONG = [
     ("late+pct", 3),
     ("early+pct", 2),
     ("early+pct", 3),
-    ("random+lanes", 2),
 ]

@@ -101,8 +101,10 @@ TEST(Mutation, BytesAndArrivalsAreMiscounted) {
             "{ .reg .b32 %mutant; add.s32 %mutant, %r2, -16; " + expect + "%mutant; }");
   EXPECT_EQ(changed(expect + "64;", "expects no bytes"),
             "mbarrier.arrive.shared::cta.b64 _, [%r1];");
-  EXPECT_EQ(changed("mbarrier.init.shared::cta.b64 [%r1], 3;", "one arrival less"),
-            "mbarrier.init.shared::cta.b64 [%r1], 2;");
+  EXPECT_EQ(changed("mbarrier.init.shared::cta.b64 [%r1], 3;", "half the arrivals"),
+            "mbarrier.init.shared::cta.b64 [%r1], 1;");
+  EXPECT_EQ(changed("mbarrier.init.shared::cta.b64 [%r1], 192;", "half the arrivals"),
+            "mbarrier.init.shared::cta.b64 [%r1], 96;");
   EXPECT_TRUE(changes("mbarrier.init.shared::cta.b64 [%r1], 1;").empty());
   EXPECT_TRUE(changes("mov.u32 %r2, 1;\nmbarrier.init.shared::cta.b64 [%r1], %r2;").empty());
   EXPECT_EQ(changes("mov.u32 %r2, 2;\nmbarrier.init.shared::cta.b64 [%r1], %r2;").size(), 1u);
