@@ -268,6 +268,10 @@ def main():
                 flush=True,
             )
             if options.count:
+                # What may survive would take all the schedules.
+                new = [
+                    m for m in new if not any(r.pattern.search(f"{case.title} {m}") for r in rules)
+                ]
                 new = sorted(chooser.sample(new, min(options.count, len(new))))
             if options.numbers:
                 new = [mutant for mutant in mutants if mutant.number in options.numbers]
