@@ -10,8 +10,9 @@
 namespace emu {
 namespace {
 
-// One try_wait in this many gives up early, so that kernels' retry loops run.
-constexpr uint32_t kEarlyReturnOneIn = 16;
+// One try_wait in this many gives up early. A kernel may look once and go on, so that what looks like
+// a wait is none; were that rare, races behind such looks would hardly show.
+constexpr uint32_t kEarlyReturnOneIn = 2;
 
 // Instr::mode of arrivals.
 enum ArriveMode : uint8_t { kExpectTx = 1, kDrop = 2, kNoComplete = 4, kRelaxedArrive = 8 };

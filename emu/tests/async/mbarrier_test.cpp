@@ -21,6 +21,7 @@ struct Variant {
   bool wait = true;
   bool expect = true;
   bool empty_wait = true;   // the producer waits until the consumer has read the stage before
+  bool empty_retry = true;  // and does not go on after one look
   bool proxy_fence = true;  // before the store of the result
   bool store_wait = true;   // before the staging buffer is used again
   bool init_fence = true;   // between mbarrier.init and the first copy
@@ -32,7 +33,8 @@ std::string pipeline(const Variant& v) {
   const std::string wait_full =
       "W1: mbarrier.try_wait.parity.shared::cta.b64 p, [full], parity;\n @!p bra W1;\n";
   const std::string wait_empty =
-      "W0: mbarrier.try_wait.parity.shared::cta.b64 p, [empty], other;\n @!p bra W0;\n";
+      std::string("W0: mbarrier.try_wait.parity.shared::cta.b64 p, [empty], other;\n") +
+      (v.empty_retry ? "@!p bra W0;\n" : "");
   return std::string() + R"(
 .visible .entry k(.param .u64 from, .param .u64 to, .param .u64 rounds)
 {
@@ -153,6 +155,15 @@ TEST(MbarrierPipeline, MissingWaitsAreRaces) {
     EXPECT_GT(caught(pipeline(v), 1, &report, /*race_detector=*/true),
               static_cast<int>(portfolio().size()) * 3 / 4);
   }
+}
+
+// A single try_wait that suspends its warp each time would hide it.
+TEST(MbarrierPipeline, OneLookInPlaceOfAWaitIsARace) {
+  Variant v;
+  v.empty_retry = false;
+  std::string report;
+  EXPECT_GT(caught(pipeline(v), 1, &report, /*race_detector=*/true),
+            static_cast<int>(portfolio().size()) * 3 / 4);
 }
 
 TEST(MbarrierPipeline, MissingWaitIsCaught) {

@@ -101,7 +101,7 @@ KERNELS = [
         SM100 + "mxf4_mxf4_bf16_256x128x256_2sm",
         "device_kernel",
         (
-            "m260n136k2048:mxf4:mxf4:bf16:beta=0.5",
+            "m260n136k2560:mxf4:mxf4:bf16:beta=0.5",
             "m770n136k256:mxf4:mxf4:bf16",
         ),
     ),
@@ -110,7 +110,7 @@ KERNELS = [
         SM100 + "mxf4_mxf4_bf16_128x128x256_1sm",
         "device_kernel",
         (
-            "m130n136k2048:mxf4:mxf4:bf16:beta=0.5",
+            "m130n136k2560:mxf4:mxf4:bf16:beta=0.5",
             "m390n136k256:mxf4:mxf4:bf16",
         ),
     ),
@@ -119,7 +119,7 @@ KERNELS = [
         SM100 + "mxf4_mxf4_bf16_64x128x256_1sm_swapped",
         "device_kernel",
         (
-            "m72n136k2048:mxf4:mxf4:bf16:beta=0.5",
+            "m72n136k2560:mxf4:mxf4:bf16:beta=0.5",
             "m200n136k256:mxf4:mxf4:bf16",
         ),
     ),
