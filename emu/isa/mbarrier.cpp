@@ -10,8 +10,8 @@
 namespace emu {
 namespace {
 
-// One try_wait in this many gives up early. A kernel may look once and go on, so that what looks like
-// a wait is none; were that rare, races behind such looks would hardly show.
+// One try_wait in this many gives up early. A kernel may look once and go on, so that what looks
+// like a wait is none; were that rare, races behind such looks would hardly show.
 constexpr uint32_t kEarlyReturnOneIn = 2;
 
 // Instr::mode of arrivals.
