@@ -7,14 +7,16 @@
 namespace emu {
 namespace {
 
-std::string registers(const std::string& first, const std::string& others) {
-  return R"(
-.visible .entry k()
+// The first threads, up to number `last`, execute one list, all others another.
+std::string two_parts(const std::string& first, const std::string& others, int last,
+                      const std::string& directive = "") {
+  return ".visible .entry k()\n" + directive + R"(
 {
   .reg .pred p;
   .reg .b32 tid;
   mov.u32 tid, %tid.x;
-  setp.gt.u32 p, tid, 31;
+  setp.gt.u32 p, tid, )" +
+         std::to_string(last) + R"(;
   @p bra OTHERS;
 )" + first +
          R"(
@@ -25,6 +27,10 @@ OTHERS:
   ret;
 }
 )";
+}
+
+std::string registers(const std::string& first, const std::string& others) {
+  return two_parts(first, others, 31);
 }
 
 std::string report_of(const std::string& text) {
@@ -51,26 +57,9 @@ TEST(Setmaxnreg, PartOfAWarpgroupIsReported) {
             std::string::npos);
 }
 
-// The first warpgroup executes one list, the second another; 64 registers a thread at the launch.
+// Two warpgroups; 64 registers a thread at the launch.
 std::string pool(const std::string& first, const std::string& second) {
-  return R"(
-.visible .entry k()
-.maxnreg 64
-{
-  .reg .pred p;
-  .reg .b32 tid;
-  mov.u32 tid, %tid.x;
-  setp.gt.u32 p, tid, 127;
-  @p bra SECOND;
-)" + first +
-         R"(
-  ret;
-SECOND:
-)" + second +
-         R"(
-  ret;
-}
-)";
+  return two_parts(first, second, 127, ".maxnreg 64\n");
 }
 
 constexpr const char* kTake88 = "setmaxnreg.inc.sync.aligned.u32 88;\n";
