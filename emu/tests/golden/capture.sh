@@ -24,7 +24,8 @@ programs=$kit
 if [ $? -ne 2 ]; then # what it says of missing arguments
   echo "the programs of $kit do not start here; building them"
   programs=$(mktemp -d)
-  build emu_capture vectors/capture.cpp vectors/form_file.cpp && build tensor_copies tma/copy.cu tma/copy_file.cpp tma/tensor_copies.cpp &&
+  build emu_capture vectors/capture.cpp vectors/form_file.cpp isolate.cpp &&
+    build tensor_copies tma/copy.cu tma/copy_file.cpp tma/tensor_copies.cpp isolate.cpp &&
     build gemm_hashes hopper/gemm.cu hopper/gemm_hashes.cpp || exit 1
 fi
 
@@ -38,7 +39,7 @@ start() { # <name> <command...>
 }
 for file in "$kit"/*.txt; do
   name=$(basename "$file" .txt)
-  if [ "$name" = copies ]; then
+  if [[ "$name" == *copies ]]; then
     start "$name" "$programs/tensor_copies" "$file" "$out"
   else
     start "$name" "$programs/emu_capture" "$out" "$file"

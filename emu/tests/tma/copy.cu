@@ -303,6 +303,10 @@ CopyResult run_copy(const Copy& copy) {
     (copy.loads ? region : tensor).read(calls, result.bytes.data(), result.bytes.size());
   }
   result.error = calls.error();
+  const cudaError_t state = result.error.empty() ? cudaSuccess : cudaDeviceSynchronize();
+  if (state != cudaSuccess) {
+    result.fault = cudaGetErrorName(state);
+  }
   return result;
 }
 

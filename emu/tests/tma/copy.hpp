@@ -27,6 +27,7 @@ struct Copy {
   bool map_in_global = false;
   bool open = false;      // no description says what comes out
   bool answer = false;    // what a device did: NaNs count bit by bit
+  std::string fault;      // not empty: the error that the copy ends in; nothing else is known then
   bool completed = true;  // as CopyResult has them
   bool nothing_left = true;
   std::vector<uint8_t> bytes;  // the region after a load, the tensor after a store
@@ -35,6 +36,7 @@ struct Copy {
 
 struct CopyResult {
   std::string error;           // not empty: the call that failed, and how
+  std::string fault;           // not empty: the error of all further calls of this process
   bool completed = false;      // a load has signalled at least its bytes
   bool nothing_left = false;   // and not more
   std::vector<uint8_t> bytes;  // as Copy::bytes

@@ -53,6 +53,8 @@ bool read_line(const std::string& key, std::istream& line, Copy* copy) {
   } else if (key == "answer") {
     copy->answer = true;
     line >> copy->completed >> copy->nothing_left;
+  } else if (key == "fault") {
+    std::getline(line >> std::ws, copy->fault);
   } else if (key == "hash") {
     line >> std::hex >> copy->hash;
   } else if (key == "bytes") {
@@ -69,7 +71,7 @@ bool is_whole(const Copy& copy) {
   const size_t rank = copy.dims.size();
   return rank >= 1 && rank <= 5 && copy.strides.size() + 1 == rank && copy.box.size() == rank &&
          copy.steps.size() == rank && copy.at.size() == rank && copy.region_bytes != 0 &&
-         copy.hash != 0;
+         (copy.hash != 0) == copy.fault.empty();
 }
 
 template <typename T>
@@ -180,6 +182,10 @@ void write_copies(const std::string& path, const std::string& comment,
     out << "place " << copy.offset << " " << copy.region_bytes << " " << copy.tensor_bytes << " "
         << copy.box_bytes << "\n"
         << (copy.map_in_global ? "global_map\n" : "") << (copy.open ? "open\n" : "");
+    if (!copy.fault.empty()) {
+      out << "fault " << copy.fault << "\n";
+      continue;
+    }
     if (copy.answer) {
       out << "answer " << copy.completed << " " << copy.nothing_left << "\n";
     }
@@ -203,6 +209,13 @@ uint64_t hash_of(const std::vector<uint8_t>& bytes) {
 }
 
 std::string difference(const Copy& expected, const CopyResult& got) {
+  if (got.fault != expected.fault) {
+    return "ends in " + (got.fault.empty() ? "no fault" : got.fault) +
+           (expected.fault.empty() ? "" : " instead of " + expected.fault);
+  }
+  if (!got.fault.empty()) {
+    return "";
+  }
   if (!got.error.empty()) {
     return got.error;
   }

@@ -6,9 +6,13 @@
 // Prints for each form how many answers differ from the expected ones. Of each form at most
 // kKeptCtas whole CTAs are written, first those with differences; a note on the GPU, the driver
 // and the date goes on top.
+//
+// A fault costs no other form. The CTAs of a form that met one run once more, each alone; all of
+// them are written, with the error where one ended in it.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <sstream>
@@ -16,10 +20,16 @@
 #include <string>
 #include <vector>
 
+#include "tests/isolate.hpp"
 #include "tests/vectors/form_file.hpp"
 
 namespace emu::test {
 namespace {
+
+using tests::Outcome;
+
+// A program runs for each file at the same time, and a context takes the driver a while.
+constexpr size_t kProcesses = 2;
 
 // Of a form whose answers were foreseen one CTA is kept, since CI runs all of its cases anyway; of
 // the others so many. Answers with bounds are never foreseen bit by bit: all are kept.
@@ -65,34 +75,135 @@ std::vector<uint64_t> run(const Form& form, const std::string& target) {
   void* addresses[] = {ins.data(), outs.data()};
   void* arguments[] = {&addresses[0], &addresses[1]};
   const auto ctas = static_cast<unsigned>(form.cases.size() / form.threads());
-  check(cudaLaunchKernel(kernel, dim3(ctas), dim3(form.threads()), arguments, 0, nullptr),
-        "cudaLaunchKernel of " + form.name);
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {form.cluster, 1, 1};
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(ctas);
+  config.blockDim = dim3(form.threads());
+  config.attrs = &cluster;
+  config.numAttrs = form.cluster != 0 ? 1 : 0;
+  check(cudaLaunchKernelExC(&config, kernel, arguments), "launching " + form.name);
   check(cudaDeviceSynchronize(), "running " + form.name);
   std::vector<uint64_t> answers = outs.read();
   cudaLibraryUnload(library);
   return answers;
 }
 
-// Puts the answers into the cases; the number that differ from what was expected.
-size_t take_answers(Form& form, const std::vector<uint64_t>& answers, std::vector<bool>& differs) {
-  size_t count = 0;
-  const size_t width = form.outputs.size();
-  differs.assign(form.cases.size() / form.threads(), false);
-  for (size_t i = 0; i < form.cases.size(); ++i) {
-    const std::vector<uint64_t> got(answers.begin() + static_cast<std::ptrdiff_t>(i * width),
-                                    answers.begin() + static_cast<std::ptrdiff_t>((i + 1) * width));
-    if (!form.cases[i].outputs.empty() && !accepts(form, form.cases[i], got.data())) {
-      ++count;
-      differs[i / form.threads()] = true;
-    }
-    (form.bounds.empty() ? form.cases[i].outputs : form.cases[i].answers) = got;
+// In a child process.
+Outcome outcome_of(const Form& form, const std::string& target) {
+  try {
+    const std::vector<uint64_t> answers = run(form, target);
+    std::string data(8 * answers.size(), '\0');
+    std::memcpy(data.data(), answers.data(), data.size());
+    return {Outcome::kDone, data};
+  } catch (const std::exception& error) {
+    const cudaError_t state = cudaDeviceSynchronize();
+    return state == cudaSuccess ? Outcome{Outcome::kFailed, error.what()}
+                                : Outcome{Outcome::kFault, cudaGetErrorName(state)};
   }
-  return count;
+}
+
+// CTAs that run together: those of a cluster.
+size_t threads_of_unit(const Form& form) {
+  return form.threads() * (form.cluster != 0 ? form.cluster : 1);
+}
+
+Form part_of(const Form& form, size_t unit) {
+  Form part = form;
+  const auto begin = form.cases.begin() + static_cast<std::ptrdiff_t>(unit * threads_of_unit(form));
+  part.cases.assign(begin, begin + static_cast<std::ptrdiff_t>(threads_of_unit(form)));
+  return part;
+}
+
+// A form's outcome, or those of its parts where it met a fault.
+std::vector<Outcome> outcomes_of_parts(const Form& form, const Outcome& whole,
+                                       const std::string& target) {
+  const size_t units = form.cases.size() / threads_of_unit(form);
+  if (whole.kind == Outcome::kDone) {
+    const size_t bytes = whole.data.size() / units;
+    std::vector<Outcome> parts;
+    for (size_t unit = 0; unit < units; ++unit) {
+      parts.push_back({Outcome::kDone, whole.data.substr(unit * bytes, bytes)});
+    }
+    return parts;
+  }
+  return tests::isolated(units, kProcesses,
+                         [&](size_t unit) { return outcome_of(part_of(form, unit), target); });
+}
+
+struct Tally {
+  size_t answers = 0;
+  size_t differing = 0;
+  size_t faults = 0;  // answers that were none, among those that differ
+  size_t failed = 0;  // forms
+};
+
+std::string text_of_inputs(const FormCase& one) {
+  std::ostringstream text;
+  text << std::hex;
+  for (const uint64_t value : one.inputs) {
+    text << " " << value;
+  }
+  return text.str();
+}
+
+// Puts what came of unit `unit` into its cases; the number that differ from what was expected.
+size_t take_unit(Form& form, size_t unit, const Outcome& outcome, Tally& tally) {
+  const size_t size = threads_of_unit(form);
+  const size_t width = form.outputs.size();
+  size_t differing = 0;
+  for (size_t i = 0; i < size; ++i) {
+    FormCase& one = form.cases[unit * size + i];
+    if (outcome.kind != Outcome::kDone) {
+      one.fault = outcome.data;
+      one.outputs.clear();
+      continue;
+    }
+    std::vector<uint64_t> got(width);
+    std::memcpy(got.data(), outcome.data.data() + 8 * i * width, 8 * width);
+    if (!one.outputs.empty() && !accepts(form, one, got.data())) {
+      ++differing;
+    }
+    (form.bounds.empty() ? one.outputs : one.answers) = got;
+  }
+  if (outcome.kind != Outcome::kDone) {
+    std::printf("%s: CTA %zu ends in %s; its first inputs are%s\n", form.name.c_str(),
+                unit * size / form.threads(), outcome.data.c_str(),
+                text_of_inputs(form.cases[unit * size]).c_str());
+    tally.faults += size;
+    differing = size;
+  }
+  return differing;
+}
+
+// Puts the answers into the cases.
+void take_answers(Form& form, const std::vector<Outcome>& parts, Tally& tally,
+                  std::vector<bool>& differs) {
+  const size_t ctas = form.cases.size() / form.threads();
+  const size_t ctas_of_part = ctas / parts.size();
+  size_t count = 0;
+  for (size_t unit = 0; unit < parts.size(); ++unit) {
+    const size_t here = take_unit(form, unit, parts[unit], tally);
+    count += here;
+    differs.insert(differs.end(), ctas_of_part, here != 0);
+  }
+  if (count != 0) {
+    std::printf("%s: %zu of %zu answers differ from the expected ones\n", form.name.c_str(), count,
+                form.cases.size());
+  }
+  tally.answers += form.cases.size();
+  tally.differing += count;
 }
 
 void keep_some_ctas(Form& form, const std::vector<bool>& differs) {
-  if (!form.bounds.empty()) {
+  if (!form.bounds.empty() || form.cluster != 0) {
     return;
+  }
+  for (const FormCase& one : form.cases) {
+    if (!one.fault.empty()) {
+      return;
+    }
   }
   std::vector<size_t> kept;
   for (size_t cta = 0; cta < differs.size() && kept.size() < kKeptCtas; ++cta) {
@@ -114,64 +225,72 @@ void keep_some_ctas(Form& form, const std::vector<bool>& differs) {
 struct Gpu {
   std::string name;
   unsigned capability = 0;
+  int driver = 0;
   std::string target;
 };
 
-Gpu open_gpu() {
-  cudaDeviceProp properties;
-  check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
-  const auto number = static_cast<unsigned>(10 * properties.major + properties.minor);
-  return {properties.name, number, target_of(number)};
+Gpu find_gpu() {
+  const Outcome outcome = tests::isolated(1, kProcesses, [](size_t) -> Outcome {
+    cudaDeviceProp properties;
+    int driver = 0;
+    check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+    check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+    return {Outcome::kDone, std::to_string(10 * properties.major + properties.minor) + " " +
+                                std::to_string(driver) + " " + properties.name};
+  })[0];
+  if (outcome.kind != Outcome::kDone) {
+    throw std::runtime_error(outcome.data);
+  }
+  Gpu gpu;
+  std::istringstream words(outcome.data);
+  words >> gpu.capability >> gpu.driver;
+  std::getline(words >> std::ws, gpu.name);
+  gpu.target = target_of(gpu.capability);
+  return gpu;
 }
 
 std::string provenance(const Gpu& gpu, const std::string& source) {
-  int driver = 0;
-  cudaDriverGetVersion(&driver);
   char date[32] = "";
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
   std::ostringstream out;
   out << "Answers of a GPU, captured by emu_capture (emu/tests/vectors/capture.cpp).\nGPU: "
-      << gpu.name << " (" << gpu.target << ")\nDriver API: " << driver << "\nDate: " << date
+      << gpu.name << " (" << gpu.target << ")\nDriver API: " << gpu.driver << "\nDate: " << date
       << "\nInputs: " << source << "\n";
   return out.str();
 }
 
 // Whether every form could be run. Those that could not are left out.
 bool capture(const Gpu& gpu, const std::filesystem::path& folder, const std::string& path) {
+  std::vector<Form> forms = read_forms(path);
+  std::erase_if(forms, [&](const Form& form) { return !runs_on(form, gpu.capability); });
+  const std::vector<Outcome> outcomes = tests::isolated(
+      forms.size(), kProcesses, [&](size_t index) { return outcome_of(forms[index], gpu.target); });
   std::vector<Form> taken;
-  size_t all = 0;
-  size_t differing = 0;
-  size_t failed = 0;
-  for (Form& form : read_forms(path)) {
-    if (!runs_on(form, gpu.capability)) {
+  Tally tally;
+  for (size_t i = 0; i < forms.size(); ++i) {
+    Form& form = forms[i];
+    if (outcomes[i].kind == Outcome::kFailed) {
+      std::printf("%s: %s\n", form.name.c_str(), outcomes[i].data.c_str());
+      ++tally.failed;
       continue;
+    }
+    if (outcomes[i].kind == Outcome::kFault) {
+      std::printf("%s: ends in %s; CTA by CTA:\n", form.name.c_str(), outcomes[i].data.c_str());
     }
     std::vector<bool> differs;
-    const size_t cases = form.cases.size();
-    size_t count = 0;
-    try {
-      count = take_answers(form, run(form, gpu.target), differs);
-    } catch (const std::exception& error) {
-      std::printf("%s: %s\n", form.name.c_str(), error.what());
-      ++failed;
-      continue;
-    }
-    all += cases;
-    differing += count;
-    if (count != 0) {
-      std::printf("%s: %zu of %zu answers differ from the expected ones\n", form.name.c_str(),
-                  count, cases);
-    }
+    take_answers(form, outcomes_of_parts(form, outcomes[i], gpu.target), tally, differs);
     keep_some_ctas(form, differs);
     taken.push_back(std::move(form));
   }
   const std::string name = std::filesystem::path(path).filename();
   const std::string golden = folder / (gpu.target + "_" + name);
   write_forms(golden, provenance(gpu, name), taken);
-  std::printf("%s: %zu forms; of %zu answers %zu differ from the expected ones, %zu forms failed\n",
-              name.c_str(), taken.size(), all, differing, failed);
-  return failed == 0;
+  std::printf(
+      "%s: %zu forms; of %zu answers %zu differ from the expected ones, %zu faults among them, %zu "
+      "forms failed\n",
+      name.c_str(), taken.size(), tally.answers, tally.differing, tally.faults, tally.failed);
+  return tally.failed == 0;
 }
 
 }  // namespace
@@ -183,7 +302,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const emu::test::Gpu gpu = emu::test::open_gpu();
+    const emu::test::Gpu gpu = emu::test::find_gpu();
     bool ok = true;
     for (int i = 2; i < argc; ++i) {
       ok = emu::test::capture(gpu, argv[1], argv[i]) && ok;

@@ -26,6 +26,9 @@ FormCase case_of(const std::string& text) {
       to = &one.outputs;
     } else if (word == ":") {
       to = &one.answers;
+    } else if (word == "!") {
+      one.fault = text.substr(text.find('!') + 2);
+      break;
     } else {
       to->push_back(std::stoull(word, nullptr, 16));
     }
@@ -145,6 +148,8 @@ std::vector<Form> read_forms(const std::string& path) {
       forms.back().target = static_cast<unsigned>(std::stoul(rest));
     } else if (key == "warps") {
       forms.back().warps = static_cast<unsigned>(std::stoul(rest));
+    } else if (key == "cluster") {
+      forms.back().cluster = static_cast<unsigned>(std::stoul(rest));
     } else if (key == "device") {
       forms.back().device = static_cast<unsigned>(std::stoul(rest));
     } else if (key == "bounds") {
@@ -185,6 +190,9 @@ void write_forms(const std::string& path, const std::string& comment,
     if (form.warps != 1) {
       out << "warps " << form.warps << "\n";
     }
+    if (form.cluster != 0) {
+      out << "cluster " << form.cluster << "\n";
+    }
     if (form.device != 0) {
       out << "device " << form.device << "\n";
     }
@@ -211,7 +219,7 @@ void write_forms(const std::string& path, const std::string& comment,
       for (const uint64_t value : one.answers) {
         out << " " << value;
       }
-      out << "\n";
+      out << (one.fault.empty() ? "" : " ! " + one.fault) << "\n";
     }
     out << std::dec;
   }

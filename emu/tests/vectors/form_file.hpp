@@ -13,6 +13,7 @@ struct FormCase {
   std::vector<uint64_t> inputs;
   std::vector<uint64_t> outputs;  // empty: not known; of a form with bounds: lowest, highest code
   std::vector<uint64_t> answers;  // of a form with bounds: what a GPU gave
+  std::string fault;              // the error in which a GPU's CTA ended
 };
 
 // Cases come in whole CTAs: with one warp, case i is what lane i % 32 of CTA i / 32 computes.
@@ -20,6 +21,7 @@ struct Form {
   std::string name;
   unsigned target = 80;
   unsigned warps = 1;                // of a CTA
+  unsigned cluster = 0;              // CTAs; 0: launched without clusters
   unsigned device = 0;               // the only capability that answers so; 0: any from `target`
   std::string bounds;                // f32, f16, bf16, f16x2, bf16x2: any code between two will do
   std::string code;                  // with $s0, $s1... and $d0, $d1...

@@ -13,7 +13,19 @@ class Writer:
         self.random = random.Random(seed)
         self.names = set()
 
-    def form(self, name, code, outs, ins, cases, target=80, warps=1, device=None, bounds=None):
+    def form(
+        self,
+        name,
+        code,
+        outs,
+        ins,
+        cases,
+        target=80,
+        warps=1,
+        device=None,
+        bounds=None,
+        cluster=None,
+    ):
         """`cases`: (inputs, outputs) or (inputs, None); they are filled up to whole CTAs of
         `warps` warps. `device`: the only capability that answers so. `bounds`: the outputs of a
         case are the lowest and the highest code, of this type, that its one result may have."""
@@ -21,9 +33,12 @@ class Writer:
         self.names.add(name)
         cases = list(cases)
         cases += (cases * 32)[: -len(cases) % (32 * warps)]
+        assert not cluster or len(cases) % (32 * warps * cluster) == 0, name
         self.stream.write(f"form {name}\ntarget {target}\n")
         if warps != 1:
             self.stream.write(f"warps {warps}\n")
+        if cluster is not None:
+            self.stream.write(f"cluster {cluster}\n")
         if device is not None:
             self.stream.write(f"device {device}\n")
         if bounds is not None:

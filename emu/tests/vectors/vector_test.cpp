@@ -48,6 +48,7 @@ void check_once(KernelRunner& run, const Form& form, size_t index, uint32_t capa
   const std::string kernel = "form" + std::to_string(index);
   LaunchRequest request =
       run.request({ins, outs}, {ctas, 1, 1}, {form.threads(), 1, 1}, kernel.c_str());
+  request.cluster = {form.cluster != 0 ? form.cluster : 1, 1, 1};
   request.device.capability = form.device != 0 ? form.device : capability;
   const LaunchResult result = launch(request, run.options);
   ASSERT_TRUE(result.ok()) << form.name << "\n" << result.fault.report;
