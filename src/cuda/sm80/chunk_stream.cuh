@@ -136,6 +136,16 @@ class ChunkStream {
     }
   }
 
+  // Brings the scales that are asked for next to L1, each row's by one of the lanes that share it.
+  __device__ __forceinline__ void prefetch_scales() const {
+    if constexpr (kHasEvenSteps) {
+      const int row = static_cast<int>(threadIdx.x) % 4;
+      if (row < rows_ && left_of_scales() > 0) {
+        prefetch_to_l1(scales_ + scale_offset_ + row * scale_row_step_);
+      }
+    }
+  }
+
   // Starts the copies of the next step.
   __device__ __forceinline__ void load(int stage = 0) {
     uint8_t* slots = slots_ + stage * kRows * kPieces * 16 * kThreads;

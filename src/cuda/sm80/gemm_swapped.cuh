@@ -13,6 +13,9 @@
 // enough to stay in L2; lanes read their chunk of row g (and g + 8) of it from there, bf16 unit by
 // unit, block-scaled formats like B. So warps wait for nobody until their sums meet.
 //
+// Of FP4 beside more than eight rows of bf16, a lane multiplies other halves of chunks than those
+// it copies (spread_stream.cuh).
+//
 // Sums of the warps that share rows of B meet in shared memory and are added in the order of the
 // warps; those of several CTAs in `partial` (kernel_entry.cu), in the order of blockIdx.y.
 //
@@ -30,6 +33,7 @@
 #include <utility>
 
 #include "cuda/sm80/gemm_tile.cuh"
+#include "cuda/sm80/spread_stream.cuh"
 
 namespace mxgemm::cuda {
 inline namespace MXGEMM_CUDA_ARCH {
@@ -51,10 +55,12 @@ struct SwappedGemm {
   static constexpr PairOrder kOrder =
       ElementTraits<kFormatB>::kIsE2m1 ? PairOrder::kStride4 : pair_order<kFormatA, kFormatB>();
   static constexpr float kSumFactor = whole_of_products<kFormatA, kFormatB>();
-  using ChunkB = Chunk<kFormatB, kLaneK>;
-  // Chunks of bf16 A start at two of the eight places that 16 bytes have in 128: where a chunk has
-  // four units, two lanes of a row take its halves in the other order.
-  static constexpr bool kTurned = kFormatA == Format::kBf16 && kUnits == 4;
+  // A step of A is two lines of 128 bytes wide, and chunks start at two of the eight places that 16
+  // bytes have in a line. Up to eight rows, two lanes of a row take the halves of a chunk in the
+  // other order. Loads of sixteen rows would queue at L1's tags all the same; there B is spread,
+  // which for eight costs more than it brings (H200, 2026-12-01: 18.9 us for 20.4 with 16 rows and
+  // N = K = 8192, 16.9 for 16.4 with one).
+  static constexpr bool kHasWideA = kFormatA == Format::kBf16 && kUnits == 4;
   // Block-scaled A's rows g and g + 8 wait in slots like B's.
   static constexpr int kBytesOfA =
       kFormatA == Format::kBf16 ? 0 : 2 * kLaneK * ElementTraits<kFormatA>::kBits / 8 * kThreads;
@@ -64,9 +70,19 @@ struct SwappedGemm {
   // Measured: scales that are asked for later are there as soon beside a bf16 A.
   static constexpr int kScaleStages = kFormatA == Format::kBf16 ? 1 : 2;
   using StreamB =
-      ChunkStream<kFormatB, kLaneK, kRows, kStages, kScaleStages, kThreads, true, true, kTurned>;
+      ChunkStream<kFormatB, kLaneK, kRows, kStages, kScaleStages, kThreads, true, true, kHasWideA>;
   static constexpr int kSharedBytes = StreamB::kSharedBytes + kBytesOfA;
   static_assert(kSumBytes <= kSharedBytes);
+};
+
+// What a warp multiplies: 32 rows of B from first_row on, steps first_step, first_step + stride, …
+// up to `end`.
+struct WarpShare {
+  int64_t first_row;
+  int first_step;
+  int stride;
+  int end;
+  int64_t end_k;
 };
 
 // One lane's units of bf16 A: rows g and, if kSecond, g + 8. A lane without a row of A takes
@@ -82,11 +98,14 @@ class RowsOfA {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int64_t last = params.epilogue.m - 1;
     const int64_t row = min(static_cast<int64_t>(lane / 4), last);
-    const int64_t first = static_cast<int64_t>(first_step) * Gemm::kStepK + lane % 4 * Gemm::kLaneK;
-    const int turn = Gemm::kTurned ? turn_of(lane) * Gemm::kUnits / 2 * kUnitBytes : 0;
-    source_ = params.a.data + row * params.a.pitch + first * 2 + turn;
-    second_ = static_cast<int32_t>((min(row + 8, last) - row) * params.a.pitch);
-    second_half_ = Gemm::kTurned ? -2 * turn : 0;
+    const int64_t first =
+        static_cast<int64_t>(first_step) * Gemm::kStepK + lane % 4 * kUnitsPerPart * kUnitElements;
+    const int turn = kTurned ? turn_of(lane) * Gemm::kUnits / 2 * kUnitElements * 2 : 0;
+    source_[0] = params.a.data + row * params.a.pitch + first * 2 + turn;
+    if constexpr (kSecond) {
+      source_[1] = source_[0] + (min(row + 8, last) - row) * params.a.pitch;
+    }
+    second_half_ = kTurned ? -2 * turn : 0;
     left_ = static_cast<int>(end - first);
 #pragma unroll
     for (int unit = 0; unit < Gemm::kUnits; ++unit) {
@@ -102,17 +121,17 @@ class RowsOfA {
   __device__ __forceinline__ void load() {}
   __device__ __forceinline__ void take() {}
 
-  // Of the current step, before its first unit: whether this lane's chunk of it does not exist.
-  // Then what the lane has is of a step before, and take_care() makes it 0.
+  // Of the current step, before its first unit: whether this lane has a part that does not exist.
+  // Then what it has there is of a step before, and take_care() makes it 0.
   __device__ __forceinline__ bool needs_care() const {
-    return left_ + step_ <= 0;
+    return left_ + step_ <= (kParts - 1) * kPartK;
   }
   __device__ __forceinline__ void take_care() {
-    if (needs_care()) {
 #pragma unroll
-      for (int i = 0; i < kRows; ++i) {
+    for (int unit = 0; unit < Gemm::kUnits; ++unit) {
+      if (left_ + step_ <= part_of(unit)) {
 #pragma unroll
-        for (int unit = 0; unit < Gemm::kUnits; ++unit) {
+        for (int i = 0; i < kRows; ++i) {
           next_[i][unit] = make_uint4(0, 0, 0, 0);
         }
       }
@@ -134,31 +153,44 @@ class RowsOfA {
 
  private:
   static constexpr int kRows = kSecond ? 2 : 1;
-  static constexpr int kUnitBytes = kUnitElements * 2;
+  // What a lane multiplies of a step lies in parts.
+  static constexpr bool kSpread = Gemm::kHasWideA && kSecond;
+  static constexpr bool kTurned = Gemm::kHasWideA && !kSecond;
+  static constexpr int kParts = kSpread ? 2 : 1;
+  static constexpr int kUnitsPerPart = Gemm::kUnits / kParts;
+  static constexpr int kPartK = Gemm::kStepK / kParts;
 
-  // A chunk exists wholly or not at all: kLaneK divides K.
+  // Elements from a lane's first part to that of a unit.
+  static constexpr int part_of(int unit) {
+    return unit / kUnitsPerPart * kPartK;
+  }
+
+  // A unit exists wholly or not at all: kLaneK divides K.
   __device__ __forceinline__ void ask(int unit) {
-    if (left_ > 0) {
+    if (left_ > part_of(unit)) {
+      const int element = part_of(unit) + unit % kUnitsPerPart * kUnitElements;
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
-        const uint8_t* source = source_ + i * second_;
-        if (unit >= Gemm::kUnits / 2) {
+        const uint8_t* source = source_[i];
+        if (kTurned && unit >= Gemm::kUnits / 2) {
           source += second_half_;
         }
-        next_[i][unit] = __ldg(reinterpret_cast<const uint4*>(source + unit * kUnitBytes));
+        next_[i][unit] = __ldg(reinterpret_cast<const uint4*>(source + element * 2));
       }
     }
   }
 
   __device__ __forceinline__ void advance() {
-    source_ += step_ * 2;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      source_[i] += step_ * 2;
+    }
     left_ -= step_;
   }
 
-  const uint8_t* source_;
-  int32_t second_;       // bytes from row g to row g + 8
-  int32_t second_half_;  // what the second half of the units lies off
-  int32_t left_;
+  const uint8_t* source_[kRows];
+  int32_t second_half_;  // what the second half of the units lies off, where it is turned
+  int32_t left_;         // elements from this lane's next first part to `end`
   const int32_t step_;
   uint4 next_[kRows][Gemm::kUnits];
 };
@@ -218,9 +250,9 @@ class ScaledRowsOfA {
 template <class Gemm>
 using SwappedSums = float[Gemm::kTiles][2][4];
 
-template <class Gemm, bool kSecond, ScaleRange kRange, int kUnit, class RowsA>
+template <class Gemm, bool kSecond, ScaleRange kRange, int kUnit, class RowsA, class ChunkB>
 __device__ __forceinline__ void multiply_swapped_unit(SwappedSums<Gemm>& sums, RowsA& a,
-                                                      typename Gemm::ChunkB (&b)[Gemm::kRows]) {
+                                                      ChunkB (&b)[Gemm::kRows]) {
   uint4 first;
   uint4 second;
   a.template get<kUnit, kRange>(first, second);
@@ -241,9 +273,9 @@ __device__ __forceinline__ void multiply_swapped_unit(SwappedSums<Gemm>& sums, R
   }
 }
 
-template <class Gemm, bool kSecond, ScaleRange kRange, class RowsA, int... kUnits>
+template <class Gemm, bool kSecond, ScaleRange kRange, class RowsA, class ChunkB, int... kUnits>
 __device__ __forceinline__ void multiply_units(SwappedSums<Gemm>& sums, RowsA& a,
-                                               typename Gemm::ChunkB (&b)[Gemm::kRows],
+                                               ChunkB (&b)[Gemm::kRows],
                                                std::integer_sequence<int, kUnits...>) {
   (multiply_swapped_unit<Gemm, kSecond, kRange, kUnits>(sums, a, b), ...);
 }
@@ -254,26 +286,14 @@ __device__ __forceinline__ void take_rows(const Stream& stream, ChunkB (&chunks)
   (stream.template take<kRows, kScaleStage>(chunks[kRows], stage), ...);
 }
 
-// A step of a warp, whose codes wait in `stage`.
-template <class Gemm, bool kSecond, int kScaleStage, class StreamB, class RowsA>
-__device__ __forceinline__ void multiply_swapped_step(SwappedSums<Gemm>& sums, RowsA& a, StreamB& b,
-                                                      int stage) {
-  copy_async_wait<1>();  // what is younger belongs to the next step
-  typename Gemm::ChunkB chunks[Gemm::kRows];
-  take_rows<kScaleStage>(b, chunks, stage, std::make_integer_sequence<int, Gemm::kRows>());
-  a.take();
-  copy_async_commit();
-  b.template ask_scales<kScaleStage>();
-  b.load(stage);
-  copy_async_commit();
+// A step of a warp, once its operands are taken.
+template <class Gemm, bool kSecond, class RowsA, class ChunkB>
+__device__ __forceinline__ void multiply_swapped_step(SwappedSums<Gemm>& sums, RowsA& a,
+                                                      ChunkB (&chunks)[Gemm::kRows], bool is_wide) {
   constexpr auto kAllUnits = std::make_integer_sequence<int, Gemm::kUnits>();
   if constexpr (RowsA::kNeedsCare || kHasWideScales<Gemm::kFormatOfB>) {
-    bool is_ordinary = !a.needs_care();
-    if constexpr (kHasWideScales<Gemm::kFormatOfB>) {
-      is_ordinary = is_ordinary && !are_wide(chunks);
-    }
     // All lanes of a warp take part in an mma, so they go the same way.
-    if (!__all_sync(~0u, is_ordinary)) {
+    if (!__all_sync(~0u, !is_wide && !a.needs_care())) {
       a.take_care();
       multiply_units<Gemm, kSecond, ScaleRange::kAll>(sums, a, chunks, kAllUnits);
       return;
@@ -282,17 +302,38 @@ __device__ __forceinline__ void multiply_swapped_step(SwappedSums<Gemm>& sums, R
   multiply_units<Gemm, kSecond, ScaleRange::kNarrow>(sums, a, chunks, kAllUnits);
 }
 
-// Asks L2 for the scales of a warp's rows, elements `begin` to `end` of K. Memory gives them in
-// sectors that serve some steps at a time, so that all warps of a CTA would wait for a new one at
-// once.
-template <Format kFormat>
-__device__ __forceinline__ void prefetch_scales(const ScaleRows& scales, int64_t first_row,
-                                                int64_t begin, int64_t end) {
+// Takes a step whose codes wait in `stage`, asks for what comes next in its place, and multiplies.
+template <class Gemm, bool kSecond, int kScaleStage, class StreamB, class RowsA>
+__device__ __forceinline__ void do_swapped_step(SwappedSums<Gemm>& sums, RowsA& a, StreamB& b,
+                                                int stage) {
+  copy_async_wait<1>();  // what is younger belongs to the next step
+  Chunk<Gemm::kFormatOfB, Gemm::kLaneK> chunks[Gemm::kRows];
+  take_rows<kScaleStage>(b, chunks, stage, std::make_integer_sequence<int, Gemm::kRows>());
+  a.take();
+  copy_async_commit();
+  b.template ask_scales<kScaleStage>();
+  b.load(stage);
+  copy_async_commit();
+  const bool is_wide = kHasWideScales<Gemm::kFormatOfB> && are_wide(chunks);
+  multiply_swapped_step<Gemm, kSecond>(sums, a, chunks, is_wide);
+}
+
+// Asks L2 for the scales of a CTA's rows and steps; the warps with its first step do, for all.
+// Memory gives scales in sectors that serve some steps at a time, so that all warps would wait for
+// a new one at once.
+template <class Gemm>
+__device__ __forceinline__ void prefetch_scales(const GemmParams& params, const WarpShare& share) {
+  const int begin = static_cast<int>(blockIdx.y) * params.steps_per_split;
+  if (share.first_step != begin) {
+    return;
+  }
+  const ScaleRows& scales = params.b.scales;
+  const int64_t first_row = share.first_row;
   constexpr int kLine = 128;
-  constexpr int kBlock = ElementTraits<kFormat>::kBlock;
+  constexpr int kBlock = ElementTraits<Gemm::kFormatOfB>::kBlock;
   const int lane = threadIdx.x % 32;
-  const int64_t first_col = begin / kBlock;
-  const int64_t end_col = (end + kBlock - 1) / kBlock;
+  const int64_t first_col = static_cast<int64_t>(begin) * Gemm::kStepK / kBlock;
+  const int64_t end_col = (share.end_k + kBlock - 1) / kBlock;
   if (!is_swizzled(scales)) {
     if (first_row + lane < scales.rows) {
       const uint8_t* row = scale_row(scales, first_row + lane);
@@ -314,45 +355,61 @@ __device__ __forceinline__ void prefetch_scales(const ScaleRows& scales, int64_t
   }
 }
 
-// All of this warp's steps: begin + warp_k, then every stride-th up to `end`. kSecond: A has more
-// than eight rows.
+// kSecond: A has more than eight rows.
 template <class Gemm, bool kSecond>
-__device__ __forceinline__ void multiply_swapped(const GemmParams& params, uint8_t* shared,
-                                                 int64_t first_row, int begin, int end, int warp_k,
-                                                 SwappedSums<Gemm>& sums) {
+__device__ __forceinline__ void multiply_swapped(const GemmParams& params, const WarpShare& share,
+                                                 uint8_t* shared, SwappedSums<Gemm>& sums) {
   constexpr Format kA = Gemm::kFormatOfA;
   using RowsA =
       std::conditional_t<kA == Format::kBf16, RowsOfA<Gemm, kSecond>,
                          ScaledRowsOfA<Gemm, kA == Format::kBf16 ? Gemm::kFormatOfB : kA, kSecond>>;
   using StreamB = typename Gemm::StreamB;
-  const int stride = Gemm::kWarps >> params.log2_warps_along_n;
   const int lane = threadIdx.x % 32;
-  const int64_t end_k = min(params.k, static_cast<int64_t>(end) * Gemm::kStepK);
-  StreamB b(params.b, first_row + lane / 4, 8, lane % 4, begin + warp_k, stride, end_k, shared);
+  StreamB b(params.b, share.first_row + lane / 4, 8, lane % 4, share.first_step, share.stride,
+            share.end_k, shared);
   b.load(0);
   copy_async_commit();
-  RowsA a(params, begin + warp_k, stride, end_k, shared + StreamB::kSharedBytes);
+  RowsA a(params, share.first_step, share.stride, share.end_k, shared + StreamB::kSharedBytes);
   a.load();
   copy_async_commit();
   b.load(1);
   copy_async_commit();
-  if (warp_k == 0) {
-    prefetch_scales<Gemm::kFormatOfB>(params.b.scales, first_row,
-                                      static_cast<int64_t>(begin) * Gemm::kStepK, end_k);
-  }
+  prefetch_scales<Gemm>(params, share);
 
   int stage = 0;
 #pragma unroll 1
-  for (int step = begin + warp_k; step < end; step += Gemm::kScaleStages * stride) {
-    multiply_swapped_step<Gemm, kSecond, 0>(sums, a, b, stage);
+  for (int step = share.first_step; step < share.end; step += Gemm::kScaleStages * share.stride) {
+    do_swapped_step<Gemm, kSecond, 0>(sums, a, b, stage);
     stage ^= 1;
     if constexpr (Gemm::kScaleStages == 2) {
-      if (step + stride >= end) {
+      if (step + share.stride >= share.end) {
         break;
       }
-      multiply_swapped_step<Gemm, kSecond, 1>(sums, a, b, stage);
+      do_swapped_step<Gemm, kSecond, 1>(sums, a, b, stage);
       stage ^= 1;
     }
+  }
+  copy_async_wait<0>();
+}
+
+// The same with B spread over the lanes.
+template <class Gemm>
+__device__ __forceinline__ void multiply_spread(const GemmParams& params, const WarpShare& share,
+                                                uint8_t* shared, SwappedSums<Gemm>& sums) {
+  using StreamB = SpreadStream<Gemm::kFormatOfB, Gemm::kThreads>;
+  static_assert(StreamB::kSharedBytes == Gemm::StreamB::kSharedBytes);
+  StreamB b(params.b, share.first_row, share.first_step, share.stride, share.end_k, shared);
+  RowsOfA<Gemm, true> a(params, share.first_step, share.stride, share.end_k, nullptr);
+  prefetch_scales<Gemm>(params, share);
+
+  int stage = 0;
+#pragma unroll 1
+  for (int step = share.first_step; step < share.end; step += share.stride) {
+    copy_async_wait<1>();
+    SpreadChunk<Gemm::kFormatOfB> chunks[Gemm::kRows];
+    const bool is_wide = b.take(chunks, stage);
+    multiply_swapped_step<Gemm, true>(sums, a, chunks, is_wide);
+    stage ^= 1;
   }
   copy_async_wait<0>();
 }
@@ -379,12 +436,13 @@ __device__ __forceinline__ void store_swapped(const GemmParams& params,
   __syncthreads();
   const bool is_partial = params.splits > 1;
   const float alpha = is_partial ? 0.0f : alpha_of(params.epilogue);
-  const int groups = cols / kEpilogueWidth;
+  static_assert(Gemm::kWarpN == 4 * kEpilogueWidth);
+  const int log2_groups = params.log2_warps_along_n + 2;  // of kEpilogueWidth columns
   const int rows = static_cast<int>(params.epilogue.m);
 #pragma unroll 1
-  for (int i = threadIdx.x; i < rows * groups; i += Gemm::kThreads) {
-    const int row = i / groups;
-    const int col = i % groups * kEpilogueWidth;
+  for (int i = threadIdx.x; i < rows << log2_groups; i += Gemm::kThreads) {
+    const int row = i >> log2_groups;
+    const int col = (i & ((1 << log2_groups) - 1)) * kEpilogueWidth;
     alignas(16) float values[kEpilogueWidth] = {};
 #pragma unroll 4
     for (int sharer = 0; sharer < sharers; ++sharer) {
@@ -417,16 +475,24 @@ __global__ void __launch_bounds__(SwappedGemm<kA, kB>::kThreads, 1)
   const int warp_n = warp & (params.warps_along_n - 1);
   const int warp_k = warp >> params.log2_warps_along_n;
   const int64_t first_col = static_cast<int64_t>(blockIdx.x) * params.warps_along_n * Gemm::kWarpN;
-  const int64_t first_row = first_col + warp_n * Gemm::kWarpN;
   const int all_steps = static_cast<int>((params.k + Gemm::kStepK - 1) / Gemm::kStepK);
   const int begin = static_cast<int>(blockIdx.y) * params.steps_per_split;
   const int end = min(begin + params.steps_per_split, all_steps);
+  const WarpShare share = {
+      .first_row = first_col + warp_n * Gemm::kWarpN,
+      .first_step = begin + warp_k,
+      .stride = Gemm::kWarps >> params.log2_warps_along_n,
+      .end = end,
+      .end_k = min(params.k, static_cast<int64_t>(end) * Gemm::kStepK),
+  };
 
   SwappedSums<Gemm> sums = {};
-  if (params.epilogue.m > 8) {
-    multiply_swapped<Gemm, true>(params, shared, first_row, begin, end, warp_k, sums);
+  if (params.epilogue.m <= 8) {
+    multiply_swapped<Gemm, false>(params, share, shared, sums);
+  } else if constexpr (Gemm::kHasWideA) {
+    multiply_spread<Gemm>(params, share, shared, sums);
   } else {
-    multiply_swapped<Gemm, false>(params, shared, first_row, begin, end, warp_k, sums);
+    multiply_swapped<Gemm, true>(params, share, shared, sums);
   }
   __syncthreads();
   store_swapped<Gemm>(params, sums, reinterpret_cast<float*>(shared), warp_k, warp_n, first_col);

@@ -38,7 +38,8 @@ __host__ __device__ inline bool is_whole_plain(const OperandRows& operand) {
   return operand.alignment == 16 && operand.pitch <= kMaxWholePitch;
 }
 
-template <int kRows, int kThreads, int kLaneK, bool kWhole>
+// kPaced: the copies of a step are spread over it.
+template <int kRows, int kThreads, int kLaneK, bool kWhole, bool kPaced>
 class PlainTile {
   using Layout = TileLayout<kLaneK>;
   using RowStep = std::conditional_t<kWhole, int32_t, int64_t>;
@@ -68,11 +69,23 @@ class PlainTile {
   // Slot kSlot of the kSlots of a step, in which tile `other` comes to hold the next step.
   template <int kSlot, int kSlots, ScaleRange>
   __device__ __forceinline__ void work(uint32_t other) {
-    if constexpr (kSlot == 0) {
+    if constexpr (kWhole && kPaced) {
+      // All at once would keep the warps waiting that load fragments.
+      constexpr int kApart = kSlots * 3 / 4 / kCopies;
+      static_assert(kApart > 0);
+      if constexpr (kSlot % kApart == 0 && kSlot / kApart < kCopies) {
+        load_piece(other, kSlot / kApart);
+        if constexpr (kSlot / kApart == kCopies - 1) {
+          advance();
+          copy_async_commit();
+        }
+      }
+    } else if constexpr (kSlot == 0) {
       load(other);
       copy_async_commit();
     }
   }
+  __device__ __forceinline__ void prefetch_scales() const {}
 
  private:
   static constexpr int kRowsPerCopy = kThreads / Layout::kRowUnits;
@@ -82,7 +95,12 @@ class PlainTile {
   // Starts the copies of the next step; what does not exist becomes 0.
   __device__ __forceinline__ void load(uint32_t tile) {
     uint8_t* target = tiles_ + tile + offset_;
-    if constexpr (kWhole) {
+    if constexpr (kWhole && kPaced) {
+#pragma unroll
+      for (int i = 0; i < kCopies; ++i) {
+        load_piece(tile, i);
+      }
+    } else if constexpr (kWhole) {
       const uint8_t* source = source_;
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {
@@ -97,6 +115,16 @@ class PlainTile {
                        i * kRowsPerCopy < rows_left_ ? left_ * 2 : 0, alignment_);
       }
     }
+    advance();
+  }
+
+  __device__ __forceinline__ void load_piece(uint32_t tile, int i) {
+    copy_async_whole<16, true>(
+        shared_address(tiles_ + tile + offset_) + i * kRowsPerCopy * Layout::kRowBytes,
+        source_ + i * row_step_, i * kRowsPerCopy < rows_left_ && left_ > 0);
+  }
+
+  __device__ __forceinline__ void advance() {
     source_ += Layout::kRowBytes;
     left_ -= 4 * kLaneK;
   }
@@ -134,6 +162,8 @@ class ScaledTile {
   __device__ __forceinline__ void expand_first() {
     expand_range<0>(0u, std::make_integer_sequence<int, kExpansions>());
   }
+
+  __device__ __forceinline__ void prefetch_scales() const { stream_.prefetch_scales(); }
 
   // Whether the next step has a scale that is not narrow.
   __device__ __forceinline__ bool is_wide() const { return stream_.is_wide(); }
