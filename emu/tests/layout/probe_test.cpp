@@ -113,7 +113,7 @@ std::vector<std::vector<float>> run_probes(const ProbeKind& kind, const std::vec
   Form form = form_of(kind);
   for (const Warp& probe : probes) {
     for (const std::vector<uint64_t>& lane : probe.lanes) {
-      form.cases.push_back({.inputs = lane, .outputs = {}, .answers = {}});
+      form.cases.emplace_back().inputs = lane;
     }
   }
   KernelRunner run(ptx_of({form}, "sm_120a"));
