@@ -41,6 +41,7 @@ struct LaunchRequest {
   Dim3 grid;
   Dim3 block;
   Dim3 cluster;
+  bool has_cluster = false;  // clusters were asked for, be they of one CTA
   uint32_t dynamic_shared_bytes = 0;
   std::vector<uint8_t> params;  // kernel->param_bytes of them
   DeviceFacts device;

@@ -17,13 +17,14 @@ std::string shared_name(const Cta& cta, uint32_t offset) {
 
 // f(offset in shared memory, offset in the box, bytes) for the contiguous runs of part of a box.
 template <class F>
-bool for_each_run(uint32_t base, uint32_t linear, uint32_t bytes, Swizzle swizzle, F f) {
-  if (swizzle == Swizzle::kNone) {
+bool for_each_run(uint32_t base, uint32_t linear, uint32_t bytes, const BoxLayout& layout, F f) {
+  if (layout.swizzle == Swizzle::kNone) {
     return f(base + linear, linear, bytes);
   }
   while (bytes != 0) {
     const uint32_t run = std::min(bytes, kGranule - linear % kGranule);
-    if (!f(swizzled_offset(base + linear, swizzle), linear, run)) {
+    const uint32_t at = linear / layout.row_bytes * layout.pitch + linear % layout.row_bytes;
+    if (!f(swizzled_offset(base + at, layout.swizzle), linear, run)) {
       return false;
     }
     linear += run;
@@ -52,7 +53,7 @@ void finish_target(Engine& engine, AsyncLoad& load, size_t index) {
 // Writes bytes [first, end) of the box to one target. False after a fault.
 bool write_part(Engine& engine, AsyncLoad& load, const LoadTarget& target, uint32_t first,
                 uint32_t end) {
-  return for_each_run(target.offset, first, end - first, load.swizzle,
+  return for_each_run(target.offset, first, end - first, load.layout,
                       [&](uint32_t to, uint32_t linear, uint32_t bytes) {
                         const std::string fault =
                             async_write(*target.cta, to, load.data.data() + linear, bytes);
@@ -123,7 +124,7 @@ void read_source(Engine& engine, AsyncLoad& load) {
 // Checks the source of a store; with `take` also reads it. False after a fault.
 bool visit_source(Engine& engine, AsyncStore& store, bool take, std::string* fault) {
   for (const CopyPiece& piece : store.pieces) {
-    const bool ok = for_each_run(store.source_offset, piece.linear, piece.bytes, store.swizzle,
+    const bool ok = for_each_run(store.source_offset, piece.linear, piece.bytes, store.layout,
                                  [&](uint32_t from, uint32_t linear, uint32_t bytes) {
                                    *fault = async_read_fault(engine, *store.source, from, bytes);
                                    if (fault->empty() && take) {

@@ -14,10 +14,17 @@
 
 namespace emu {
 
+// How the rows of a box lie in shared memory. A copy without a tensor map is one row.
+struct BoxLayout {
+  Swizzle swizzle = Swizzle::kNone;
+  uint32_t row_bytes = 0;  // multiples of 16; they matter with a swizzle only
+  uint32_t pitch = 0;
+};
+
 // A run of bytes that is contiguous in global memory and in the box.
 struct CopyPiece {
   uint8_t* global = nullptr;
-  uint32_t linear = 0;  // offset in the box before swizzling
+  uint32_t linear = 0;  // offset in the box: row behind row, not swizzled
   uint32_t bytes = 0;
 };
 
@@ -31,7 +38,7 @@ struct LoadTarget {
 struct AsyncLoad {
   std::vector<CopyPiece> pieces;
   std::vector<uint8_t> data;  // the box; starts with the values of elements outside the tensor
-  Swizzle swizzle = Swizzle::kNone;
+  BoxLayout layout;
   std::vector<LoadTarget> targets;
   uint32_t signal_bytes = 0;
   Cta* source = nullptr;  // set: the source is shared memory, not `pieces`
@@ -50,7 +57,7 @@ using Reduction = void (*)(uint8_t* to, const uint8_t* from, uint32_t bytes);
 struct AsyncStore {
   std::vector<CopyPiece> pieces;
   std::vector<uint8_t> data;
-  Swizzle swizzle = Swizzle::kNone;
+  BoxLayout layout;
   Cta* source = nullptr;
   uint32_t source_offset = 0;
   Reduction reduction = nullptr;

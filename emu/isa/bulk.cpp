@@ -34,13 +34,27 @@ Place global_run(ExecContext& ctx, unsigned lane, uint64_t address, uint32_t byt
   return ctx.global_place(lane, address, bytes, access);
 }
 
+// Measured on 9.0 (emu/README.md), whether addresses are plain or made by mapa. Nothing tells of
+// later ones.
+bool may_copy_in_shared(ExecContext& ctx, unsigned lane) {
+  const LaunchRequest& request = *ctx.grid->request;
+  if (request.device.capability != 90 || request.has_cluster || request.cluster.count() > 1) {
+    return true;
+  }
+  ctx.fault(FaultKind::illegal_instruction,
+            "a bulk copy from shared to shared memory in a kernel launched without clusters; "
+            "capability 9.0 wants a cluster launch, be it with clusters of 1 CTA",
+            lane);
+  return false;
+}
+
 // ops: destination, source, size, mbarrier, mask
 StepResult load(ExecContext& ctx, const Instr& i, uint32_t active) {
   const auto& form = *static_cast<const CopyForm*>(i.extra);
   const bool from_shared = form.direction == CopyDirection::shared_to_shared;
   const bool ok = ctx.each_lane_in_order(active, [&](unsigned lane) {
     const uint32_t bytes = ctx.reg<uint32_t>(i.ops[2])[lane];
-    if (!good_size(ctx, lane, bytes)) {
+    if (!good_size(ctx, lane, bytes) || (from_shared && !may_copy_in_shared(ctx, lane))) {
       return false;
     }
     const uint64_t address = ctx.address(i.ops[1], lane);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isa/tensor_map.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace emu {
@@ -199,6 +200,10 @@ uint32_t tensor_row_shared_bytes(const TensorMap& map) {
   return is_padded(map.type) ? map.box[0] : map.box[0] * tensor_element_bits(map.type) / 8;
 }
 
+uint32_t tensor_row_pitch(const TensorMap& map) {
+  return std::max(tensor_row_shared_bytes(map), swizzle_span(map.swizzle));
+}
+
 uint64_t tensor_box_rows(const TensorMap& map) {
   uint64_t rows = 1;
   for (uint32_t d = 1; d < map.rank; ++d) {
@@ -211,8 +216,12 @@ uint64_t tensor_box_data_bytes(const TensorMap& map) {
   return tensor_box_rows(map) * map.box[0] * tensor_element_bits(map.type) / 8;
 }
 
-uint64_t tensor_box_shared_bytes(const TensorMap& map) {
+uint64_t tensor_box_linear_bytes(const TensorMap& map) {
   return tensor_box_rows(map) * tensor_row_shared_bytes(map);
+}
+
+uint64_t tensor_box_shared_bytes(const TensorMap& map) {
+  return tensor_box_rows(map) * tensor_row_pitch(map);
 }
 
 std::string tensor_map_fault(const TensorMap& map) {

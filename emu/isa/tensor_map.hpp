@@ -70,12 +70,17 @@ using TensorMapObject = std::array<std::byte, kTensorMapBytes>;
 uint32_t tensor_element_bits(TensorType type);
 // Bytes that a row of the box takes in shared memory, padding of the aligned types included.
 uint32_t tensor_row_shared_bytes(const TensorMap& map);
+// From row to row of the box in shared memory: with a swizzle all the bytes that it spans, however
+// few a row has.
+uint32_t tensor_row_pitch(const TensorMap& map);
 // Rows of the box in shared memory: the product of ceil(box / element stride) over dimensions 1..
 uint64_t tensor_box_rows(const TensorMap& map);
 // Data bytes of the full box: what a load signals. Padding does not count, elements outside the
 // tensor do.
 uint64_t tensor_box_data_bytes(const TensorMap& map);
-// Shared memory that the full box takes.
+// The full box, padding included, without the gaps between its rows.
+uint64_t tensor_box_linear_bytes(const TensorMap& map);
+// Shared memory that the full box takes, with the gaps.
 uint64_t tensor_box_shared_bytes(const TensorMap& map);
 
 // Empty when `map` is valid; else one line that names the argument, its value and what is allowed.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "exec/engine.hpp"
@@ -52,6 +53,28 @@ bool read_map(ExecContext& ctx, unsigned lane, uint64_t address, TensorMap* map)
   return true;
 }
 
+std::string store_fault(const ExecContext& ctx, const TensorMap& map,
+                        std::span<const int32_t> coordinates) {
+  if (map.type == TensorType::kU4Align16 || map.type == TensorType::kU6Align16) {
+    return "data types 14 and 15 cannot be stored";
+  }
+  // Measured on 9.0 (emu/README.md); nothing tells of later ones.
+  if (ctx.grid->request->device.capability != 90) {
+    return {};
+  }
+  for (size_t d = 0; d < coordinates.size(); ++d) {
+    if (coordinates[d] < 0) {
+      return "coordinate " + std::to_string(d) + " is " + std::to_string(coordinates[d]) +
+             "; tensor stores of capability 9.0 need 0 or more";
+    }
+  }
+  return {};
+}
+
+BoxLayout layout_of(const TensorMap& map) {
+  return {map.swizzle, tensor_row_shared_bytes(map), tensor_row_pitch(map)};
+}
+
 // Reads the map, plans the box and resolves its rows in global memory.
 struct TensorCopy {
   TensorMap map;
@@ -68,9 +91,15 @@ bool plan_copy(ExecContext& ctx, const Instr& i, const TensorForm& form, unsigne
   for (uint32_t d = 0; d < form.rank; ++d) {
     coordinates[d] = ctx.reg<int32_t>(i.ops[form.first_coordinate + d])[lane];
   }
-  copy->plan = plan_box(copy->map, {coordinates.data(), form.rank});
-  if (!copy->plan.fault.empty()) {
-    ctx.fault(FaultKind::illegal_instruction, copy->plan.fault, lane);
+  const BoxUse use = access == Access::write ? BoxUse::store : BoxUse::load;
+  const std::span<const int32_t> start(coordinates.data(), form.rank);
+  std::string fault = use == BoxUse::store ? store_fault(ctx, copy->map, start) : std::string();
+  if (fault.empty()) {
+    copy->plan = plan_box(copy->map, start, use);
+    fault = copy->plan.fault;
+  }
+  if (!fault.empty()) {
+    ctx.fault(FaultKind::illegal_instruction, fault, lane);
     return false;
   }
   for (const BoxRow& row : copy->plan.rows) {
@@ -101,10 +130,10 @@ StepResult load(ExecContext& ctx, const Instr& i, uint32_t active) {
       return false;
     }
     operation->pieces = std::move(copy.pieces);
-    operation->data.resize(copy.plan.shared_bytes);
+    operation->data.resize(copy.plan.linear_bytes);
     fill_box(copy.map, std::as_writable_bytes(std::span(operation->data)),
              std::byte{ctx.options().adversarial() ? kAdversarialPad : uint8_t{0}});
-    operation->swizzle = copy.map.swizzle;
+    operation->layout = layout_of(copy.map);
     operation->signal_bytes = copy.plan.data_bytes;
     operation->origin = ctx.origin(lane);
     return start_load(ctx, std::move(operation));
@@ -119,10 +148,6 @@ StepResult store(ExecContext& ctx, const Instr& i, uint32_t active) {
     if (!plan_copy(ctx, i, form, lane, Access::write, &copy)) {
       return false;
     }
-    if (copy.map.type == TensorType::kU4Align16 || copy.map.type == TensorType::kU6Align16) {
-      ctx.fault(FaultKind::illegal_instruction, "data types 14 and 15 cannot be stored", lane);
-      return false;
-    }
     const Place source = store_source(ctx, lane, ctx.address(i.ops[1], lane),
                                       copy.plan.shared_bytes, kSharedAlignment);
     if (!source) {
@@ -130,8 +155,8 @@ StepResult store(ExecContext& ctx, const Instr& i, uint32_t active) {
     }
     auto operation = std::make_shared<AsyncStore>();
     operation->pieces = std::move(copy.pieces);
-    operation->data.resize(copy.plan.shared_bytes);
-    operation->swizzle = copy.map.swizzle;
+    operation->data.resize(copy.plan.linear_bytes);
+    operation->layout = layout_of(copy.map);
     operation->source = source.cta;
     operation->source_offset = source.offset;
     operation->state = async_state(*ctx.warp);

@@ -9,6 +9,7 @@ namespace {
 
 // Padded types load whole groups of this many elements, and only at such boundaries.
 constexpr uint32_t kPaddedSpan = 128;
+constexpr int64_t kChunkBits = 128;
 
 std::string copy_fault(const TensorMap& map, std::span<const int32_t> coordinates) {
   if (map.interleave != Interleave::kNone) {
@@ -21,39 +22,40 @@ std::string copy_fault(const TensorMap& map, std::span<const int32_t> coordinate
     return "the copy has " + std::to_string(coordinates.size()) + " coordinates, its tensor map " +
            std::to_string(map.rank) + " dimensions";
   }
-  if (map.type == TensorType::kU4Packed && coordinates[0] % 2 != 0) {
-    return "coordinate 0 is " + std::to_string(coordinates[0]) +
-           "; packed 4-bit elements need an even one";
-  }
   if (row_groups(map.type).data_bytes != row_groups(map.type).shared_bytes &&
       coordinates[0] % static_cast<int32_t>(kPaddedSpan) != 0) {
     return "coordinate 0 is " + std::to_string(coordinates[0]) +
            "; data types 14 and 15 need a multiple of 128";
   }
+  // Measured on 9.0 (emu/README.md) and assumed for what came later.
+  const int64_t bits = tensor_element_bits(map.type);
+  if (coordinates[0] * bits % kChunkBits != 0) {
+    return "coordinate 0 is " + std::to_string(coordinates[0]) + ", " +
+           (coordinates[0] * bits % 8 == 0 ? std::to_string(coordinates[0] * bits / 8) + " bytes"
+                                           : "no whole number of bytes") +
+           " into a row; it must come to a multiple of 16 bytes, so of " +
+           std::to_string(kChunkBits / bits) + " elements";
+  }
   return {};
 }
 
-// A NaN of the type, repeated over the box.
-uint64_t nan_pattern(TensorType type) {
-  switch (tensor_element_bits(type)) {
-    case 16:
-      return 0x7FFF7FFF7FFF7FFF;
-    case 32:
-      return 0x7FFFFFFF7FFFFFFF;
-    default:
-      return 0x7FFFFFFFFFFFFFFF;
-  }
-}
+// The NaN that fills the box, the same 16 bits for all types: measured on 9.0.
+constexpr uint64_t kNanPattern = 0x7FF77FF77FF77FF7;
 
 struct InnerRange {
   int64_t first;  // element within the row
   int64_t count;
 };
 
-InnerRange inner_range(const TensorMap& map, int32_t start) {
+InnerRange inner_range(const TensorMap& map, int32_t start, BoxUse use) {
   const int64_t first = std::max<int64_t>(0, -int64_t{start});
-  const int64_t end =
-      std::min<int64_t>(map.box[0], static_cast<int64_t>(map.dims[0]) - int64_t{start});
+  int64_t inside = static_cast<int64_t>(map.dims[0]) - int64_t{start};
+  if (use == BoxUse::store) {
+    // Measured on 9.0; CUTLASS wants rows of whole 16 bytes everywhere.
+    const int64_t chunk = kChunkBits / tensor_element_bits(map.type);
+    inside = (inside + chunk - 1) / chunk * chunk;
+  }
+  const int64_t end = std::min<int64_t>(map.box[0], inside);
   return {first, std::max<int64_t>(0, end - first)};
 }
 
@@ -70,17 +72,18 @@ RowGroups row_groups(TensorType type) {
   }
 }
 
-BoxPlan plan_box(const TensorMap& map, std::span<const int32_t> coordinates) {
+BoxPlan plan_box(const TensorMap& map, std::span<const int32_t> coordinates, BoxUse use) {
   BoxPlan plan;
   plan.fault = copy_fault(map, coordinates);
   if (!plan.fault.empty()) {
     return plan;
   }
+  plan.linear_bytes = static_cast<uint32_t>(tensor_box_linear_bytes(map));
   plan.shared_bytes = static_cast<uint32_t>(tensor_box_shared_bytes(map));
   plan.data_bytes = static_cast<uint32_t>(tensor_box_data_bytes(map));
   const uint32_t row_bytes = tensor_row_shared_bytes(map);
   const uint64_t row_count = tensor_box_rows(map);
-  const InnerRange inner = inner_range(map, coordinates[0]);
+  const InnerRange inner = inner_range(map, coordinates[0], use);
   if (inner.count == 0) {
     return plan;
   }
@@ -117,9 +120,8 @@ BoxPlan plan_box(const TensorMap& map, std::span<const int32_t> coordinates) {
 
 void fill_box(const TensorMap& map, std::span<std::byte> linear, std::byte pad) {
   if (map.fill == OutOfBoundsFill::kNan) {
-    const uint64_t pattern = nan_pattern(map.type);
-    for (std::size_t i = 0; i < linear.size(); i += sizeof(pattern)) {
-      std::memcpy(linear.data() + i, &pattern, sizeof(pattern));
+    for (std::size_t i = 0; i < linear.size(); i += sizeof(kNanPattern)) {
+      std::memcpy(linear.data() + i, &kNanPattern, sizeof(kNanPattern));
     }
     return;
   }

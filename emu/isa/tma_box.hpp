@@ -14,7 +14,10 @@
 
 namespace emu {
 
-// The part of one row that lies inside the tensor; rows wholly outside have no entry.
+enum class BoxUse : uint8_t { load, store };
+
+// The part of one row that lies inside the tensor; rows wholly outside have no entry. A store that
+// crosses the end of the tensor's row takes in the rest of the 16 bytes that it has begun.
 struct BoxRow {
   uint64_t global_address = 0;
   uint32_t global_bytes = 0;
@@ -24,12 +27,13 @@ struct BoxRow {
 struct BoxPlan {
   std::string fault;  // empty when the copy can be done
   std::vector<BoxRow> rows;
-  uint32_t shared_bytes = 0;  // the full box, padding included
+  uint32_t linear_bytes = 0;  // the full box, padding included
+  uint32_t shared_bytes = 0;  // what it takes in shared memory
   uint32_t data_bytes = 0;    // what a load signals
 };
 
 // `coordinates` holds map.rank entries, innermost first, in elements.
-BoxPlan plan_box(const TensorMap& map, std::span<const int32_t> coordinates);
+BoxPlan plan_box(const TensorMap& map, std::span<const int32_t> coordinates, BoxUse use);
 
 // Value of elements outside the tensor over the whole box, and `pad` in the padding bytes of the
 // aligned types.

@@ -27,6 +27,7 @@ void take_required_cluster(const Code& code, LaunchShape* shape) {
   const uint32_t(&required)[3] = code.function->reqnctapercluster;
   if (!shape->has_cluster && required[0] != 0) {
     shape->cluster = dim3(required[0], std::max(required[1], 1U), std::max(required[2], 1U));
+    shape->has_cluster = true;
   }
 }
 
@@ -54,6 +55,7 @@ LaunchRequest make_request(Session& s, const LoadedKernel& kernel, const LaunchS
   request.grid = to_dim3(shape.grid);
   request.block = to_dim3(shape.cta);
   request.cluster = to_dim3(shape.cluster);
+  request.has_cluster = shape.has_cluster;
   request.dynamic_shared_bytes = static_cast<uint32_t>(shape.dynamic_shared);
   request.params = std::move(params);
   request.device = device_facts(s.device().spec, s.device_index());

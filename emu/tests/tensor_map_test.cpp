@@ -166,6 +166,13 @@ TEST(TensorMap, BoxSizes) {
   TensorMap strided = operand_a();
   strided.element_strides[1] = 3;
   EXPECT_EQ(tensor_box_rows(strided), 43u);  // ceil(128 / 3)
+  // Rows shorter than the swizzle's span lie as far apart as it spans.
+  TensorMap narrow = operand_a();
+  narrow.box[0] /= 2;
+  EXPECT_EQ(tensor_box_data_bytes(narrow), 4096u);
+  EXPECT_EQ(tensor_box_linear_bytes(narrow), 4096u);
+  EXPECT_EQ(tensor_row_pitch(narrow), tensor_row_shared_bytes(operand_a()));
+  EXPECT_EQ(tensor_box_shared_bytes(narrow), 8192u);
 }
 
 TEST(Swizzle, WorkedExamples) {
@@ -187,7 +194,7 @@ TEST(Swizzle, WorkedExamples) {
 // Reference: each element of the box by itself, from the definition.
 std::vector<std::byte> load_by_element(const TensorMap& map, const std::vector<int32_t>& c,
                                        const std::vector<std::byte>& tensor) {
-  std::vector<std::byte> box(tensor_box_shared_bytes(map));
+  std::vector<std::byte> box(tensor_box_linear_bytes(map));
   const uint32_t bits = tensor_element_bits(map.type);
   std::vector<uint32_t> index(map.rank, 0);
   for (uint64_t row = 0; row < tensor_box_rows(map); ++row) {
@@ -221,9 +228,9 @@ std::vector<std::byte> load_by_element(const TensorMap& map, const std::vector<i
 
 std::vector<std::byte> load_by_plan(const TensorMap& map, const std::vector<int32_t>& c,
                                     const std::vector<std::byte>& tensor) {
-  const BoxPlan plan = plan_box(map, c);
+  const BoxPlan plan = plan_box(map, c, BoxUse::load);
   EXPECT_EQ(plan.fault, "");
-  std::vector<std::byte> box(plan.shared_bytes);
+  std::vector<std::byte> box(plan.linear_bytes);
   fill_box(map, box, std::byte{0});
   for (const BoxRow& row : plan.rows) {
     for_each_piece(map, row, [&](uint32_t at, uint32_t linear, uint32_t bytes) {
@@ -268,9 +275,9 @@ TEST(BoxPlan, AgreesWithTheDefinitionInsideAndAcrossEveryEdge) {
 TEST(BoxPlan, FillsWithNanAndPads) {
   TensorMap map = output();
   map.fill = OutOfBoundsFill::kNan;
-  std::vector<std::byte> box(tensor_box_shared_bytes(map));
+  std::vector<std::byte> box(tensor_box_linear_bytes(map));
   fill_box(map, box, std::byte{0xA5});
-  EXPECT_EQ(box[0], std::byte{0xFF});
+  EXPECT_EQ(box[0], std::byte{0xF7});
   EXPECT_EQ(box[1], std::byte{0x7F});
 
   const TensorMap padded = padded_b();
@@ -284,14 +291,14 @@ TEST(BoxPlan, FillsWithNanAndPads) {
 
 TEST(BoxPlan, RefusesWhatItCannotDo) {
   TensorMap map = operand_a();
-  EXPECT_NE(plan_box(map, std::vector<int32_t>{0, 0}).fault, "");
-  EXPECT_NE(plan_box(map, std::vector<int32_t>{1, 0, 0}).fault, "");
-  EXPECT_NE(plan_box(padded_b(), std::vector<int32_t>{64, 0, 0}).fault, "");
+  EXPECT_NE(plan_box(map, std::vector<int32_t>{0, 0}, BoxUse::load).fault, "");
+  EXPECT_NE(plan_box(map, std::vector<int32_t>{1, 0, 0}, BoxUse::load).fault, "");
+  EXPECT_NE(plan_box(padded_b(), std::vector<int32_t>{64, 0, 0}, BoxUse::load).fault, "");
   map.swizzle = Swizzle::k128BAtom32Flip8;
-  EXPECT_NE(plan_box(map, std::vector<int32_t>{0, 0, 0}).fault, "");
+  EXPECT_NE(plan_box(map, std::vector<int32_t>{0, 0, 0}, BoxUse::load).fault, "");
   map = operand_a();
   map.interleave = Interleave::k16B;
-  EXPECT_NE(plan_box(map, std::vector<int32_t>{0, 0, 0}).fault, "");
+  EXPECT_NE(plan_box(map, std::vector<int32_t>{0, 0, 0}, BoxUse::load).fault, "");
 }
 
 }  // namespace

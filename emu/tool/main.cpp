@@ -195,6 +195,7 @@ void take_options(std::vector<std::string>* words, LaunchRequest* request) {
       request->block = parse_dims(value);
     } else if (word == "--cluster") {
       request->cluster = parse_dims(value);
+      request->has_cluster = true;
     } else if (word == "--shared") {
       request->dynamic_shared_bytes = static_cast<uint32_t>(parse_number(value, word, kMost32));
     } else if (word == "--device") {

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single tensor copies: tensor maps, coordinates and the memory that a copy leaves behind.
 
-Written from the driver's description of tensor maps and PTX ISA's of cp.async.bulk.tensor: a box of
-elements, rows of whole 16-byte chunks, chunks exchanged within 128 bytes by the swizzle mode.
+Written from the driver's description of tensor maps and PTX ISA's of cp.async.bulk.tensor (a box of
+elements, rows of whole 16-byte chunks, chunks exchanged within 128 bytes by the swizzle mode), and
+from what a 9.0 did: ../../README.md, "What a 9.0 does with copies".
 """
 
 import itertools
@@ -14,10 +15,11 @@ ZEROS, NANS = 0, 1
 LOAD, STORE = "load", "store"
 U8, U16, U32, S32, U64, S64, F16, F32, F64, BF16, F32_FTZ, TF32, TF32_FTZ = range(13)
 SIZES = [1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4]
-NAN = {F16: 0x7FFF, BF16: 0x7FFF, F32: 0x7FFFFFFF, F64: 2**63 - 1}
+NAN = b"\xf7\x7f"  # repeated, whatever the type
 SPANS = [0, 32, 64, 128]  # bytes over which swizzle mode 1, 2 or 3 exchanges chunks
 CHUNK = 16
 LARGEST_BOX = 4096  # bytes
+REFUSED, MISALIGNED = "cudaErrorIllegalInstruction", "cudaErrorMisalignedAddress"
 
 
 def pattern(seed, count):
@@ -35,6 +37,13 @@ def swizzled(address, mode):
     return address ^ (address // 128 % rows) * CHUNK
 
 
+def legal(direction, type_, at):
+    """Coordinates near `at`: a row is entered at 16 bytes, and stores take nothing below 0."""
+    chunk = CHUNK // SIZES[type_]
+    at = [at[0] // chunk * chunk, *at[1:]]
+    return [abs(x) for x in at] if direction == STORE else at
+
+
 class Copy:
     """Dimensions are innermost first. `strides` in bytes, of dimensions 1 and up; `offset`: where
     the box begins in a region of shared memory whose address is a multiple of 1,024."""
@@ -47,6 +56,7 @@ class Copy:
         self.fill = more.get("fill", ZEROS)
         self.offset = more.get("offset", 1024)
         self.in_global = more.get("in_global", False)
+        self.fault = more.get("fault")
         # Nothing that we know of describes the result.
         self.open = more.get("open", False)
         pad = more.get("pad", 0)
@@ -62,9 +72,12 @@ class Copy:
         for count in self.counts[1:]:
             rows *= count
         self.box_bytes = rows * self.row_bytes
+        # Rows are as far apart as the swizzle spans, though they may be shorter.
+        self.pitch = SPANS[self.swizzle] or self.row_bytes
+        assert self.fault or self.at == legal(direction, type_, at)
         assert self.row_bytes % CHUNK == 0 and self.box_bytes <= 2 * LARGEST_BOX
         # Bytes beyond the box show whether it stays in its place.
-        self.region = (self.offset + self.box_bytes + 255) // 128 * 128
+        self.region = (self.offset + rows * self.pitch + 255) // 128 * 128
 
     def rows(self):
         """Linear offset in the box, offset in the tensor or None: of each row."""
@@ -76,7 +89,7 @@ class Copy:
                 inside = inside and 0 <= x < self.dims[d]
                 place += x * self.strides[d - 1]
             yield linear, place if inside else None
-            linear += self.row_bytes
+            linear += self.pitch
 
     def chunks(self, linear):
         for at in range(0, self.row_bytes, CHUNK):
@@ -85,8 +98,7 @@ class Copy:
     def loaded(self):
         """The region of shared memory after the load."""
         region, tensor = pattern(2, self.region), pattern(1, self.tensor_bytes)
-        outside = NAN[self.type] if self.fill == NANS else 0
-        blank = outside.to_bytes(self.size, "little")
+        blank = NAN * (self.size // 2) if self.fill == NANS else bytes(self.size)
         for linear, place in self.rows():
             row = bytearray()
             for i in range(self.box[0]):
@@ -100,17 +112,16 @@ class Copy:
         return region
 
     def stored(self):
-        """The tensor after the store."""
+        """The tensor after the store, which writes whole chunks also at the end of a row."""
         region, tensor = pattern(2, self.region), pattern(1, self.tensor_bytes)
         for linear, place in self.rows():
             row = bytearray()
             for _, source in self.chunks(linear):
                 row += region[source : source + CHUNK]
-            for i in range(self.box[0]):
-                x = self.at[0] + i
-                if place is not None and 0 <= x < self.dims[0]:
-                    to = place + x * self.size
-                    tensor[to : to + self.size] = row[i * self.size : (i + 1) * self.size]
+            for at in range(0, self.row_bytes, CHUNK):
+                x = self.at[0] * self.size + at
+                if place is not None and 0 <= x < self.dims[0] * self.size:
+                    tensor[place + x : place + x + CHUNK] = row[at : at + CHUNK]
         return tensor
 
     def write(self, stream, name):
@@ -129,6 +140,9 @@ class Copy:
             stream.write("global_map\n")
         if self.open:
             stream.write("open\n")
+        if self.fault:
+            stream.write(f"fault {self.fault}\n")
+            return
         result = self.loaded() if self.direction == LOAD else self.stored()
         stream.write(f"bytes {result.hex()}\n")
 
@@ -142,9 +156,12 @@ class Writer:
         number = self.names[group] = self.names.get(group, 0) + 1
         copy.write(self.stream, f"{copy.direction} {group} {number}")
 
+    def near(self, group, direction, type_, dims, box, at, **more):
+        self.copy(group, direction, type_, dims, box, legal(direction, type_, at), **more)
+
     def both(self, group, *arguments, **more):
         for direction in (LOAD, STORE):
-            self.copy(group, direction, *arguments, **more)
+            self.near(group, direction, *arguments, **more)
 
 
 def box_row(type_, swizzle):
@@ -195,8 +212,8 @@ def nan_fill(w):
             columns = box_row(type_, swizzle)
             for at in ([-5, 3], [columns + 9, -4], [0, 100]):
                 dims, box = [columns + 17, 12], [columns, 8]
-                w.copy("nan", LOAD, type_, dims, box, at, swizzle=swizzle, fill=NANS)
-        w.copy("nan", STORE, type_, [columns + 17, 12], [columns, 8], [-5, 7], swizzle=3, fill=NANS)
+                w.near("nan", LOAD, type_, dims, box, at, swizzle=swizzle, fill=NANS)
+        w.near("nan", STORE, type_, [columns + 17, 12], [columns, 8], [-5, 7], swizzle=3, fill=NANS)
 
 
 def outside(w):
@@ -205,6 +222,8 @@ def outside(w):
     for at in ([-16, 0], [40, 0], [0, -8], [0, 20], [-16, -8], [-far, 3], [3, far], [far, -far]):
         w.both("outside", F32, [40, 20], [16, 8], at, swizzle=w.random.choice([0, 2]))
     w.copy("outside", LOAD, F32, [40, 20, 3], [16, 8, 2], [0, 0, -2], fill=NANS)
+    w.near("far", LOAD, F32, [40, 20], [16, 8], [-(2**31), 3])
+    w.both("far", F32, [40, 20], [16, 8], [2**31 - 4, 3])
 
 
 def offsets(w):
@@ -217,18 +236,34 @@ def offsets(w):
                 U16,
                 [columns + 8, 30],
                 [columns, 11],
-                [2, -1],
+                [8, -1],
                 swizzle=swizzle,
                 offset=offset,
             )
 
 
 def narrow_rows(w):
-    """Rows of fewer bytes than the swizzle mode spans, packed without gaps."""
+    """Rows of fewer bytes than the swizzle mode spans, with gaps between them."""
     for swizzle in range(4):
         for row in (16, 32, 48, 96):
             if row <= (SPANS[swizzle] or 128):
-                w.both("narrow", U8, [112, 40], [row, 24], [8, -2], swizzle=swizzle)
+                w.both("narrow", U8, [112, 40], [row, 24], [16, -2], swizzle=swizzle)
+    for swizzle in range(4):
+        for offset in (1024, 1152):
+            w.both("shared", BF16, [88, 21], [16, 9], [8, 5], swizzle=swizzle, offset=offset)
+
+
+def ragged_rows(w):
+    """Rows of the tensor that end within 16 bytes, and boxes that reach over both ends of one."""
+    for type_ in range(BF16 + 1):
+        for swizzle in range(4):
+            columns, chunk = box_row(type_, swizzle), CHUNK // SIZES[type_]
+            short = w.random.randint(1, max(1, chunk - 1))
+            box = [columns, 5]
+            w.both("ragged", type_, [2 * columns - short, 9], box, [columns, 3], swizzle=swizzle)
+            dims = [max(columns - 2 * chunk, chunk) + short, 9]
+            w.both("ragged", type_, dims, box, [-chunk, 6], swizzle=swizzle, pad=32)
+            w.near("ragged", STORE, type_, dims, box, [0, 2], swizzle=swizzle, pad=32)
 
 
 def large_extents(w):
@@ -240,7 +275,7 @@ def large_extents(w):
 
 def maps_in_global_memory(w):
     for swizzle in (0, 3):
-        w.both("global map", BF16, [70, 20], [64, 8], [-1, 14], swizzle=swizzle, in_global=True)
+        w.both("global map", BF16, [70, 20], [64, 8], [-8, 14], swizzle=swizzle, in_global=True)
 
 
 def element_strides(w):
@@ -252,20 +287,29 @@ def element_strides(w):
                 box = [8] + [w.random.randint(1, 12 if rank < 4 else 7) for _ in range(rank - 1)]
                 dims = [13] + [w.random.randint(4, 14) for _ in range(rank - 1)]
                 at = [w.random.randint(-3, 6) for _ in range(rank)]
-                # Stores with strides are not described.
-                is_open = direction == STORE
-                w.copy("steps", direction, F32, dims, box, at, steps=steps, open=is_open)
-    w.copy("steps", LOAD, U16, [64, 30], [32, 20], [5, -3], steps=[4, 3], swizzle=2)
+                w.near("steps", direction, F32, dims, box, at, steps=steps)
+    w.near("steps", LOAD, U16, [64, 30], [32, 20], [5, -3], steps=[4, 3], swizzle=2)
 
 
 def converting_types(w):
     """Types that may change the elements; nothing says how."""
     for type_ in (F32_FTZ, TF32, TF32_FTZ):
-        w.both("converting", type_, [40, 20], [16, 8], [3, 2], open=True)
-        w.copy("converting", LOAD, type_, [40, 20], [16, 8], [-2, 15], fill=NANS, open=True)
+        w.both("converting", type_, [40, 20], [16, 8], [4, 2], open=True)
+        w.near("converting", LOAD, type_, [40, 20], [16, 8], [-4, 15], fill=NANS, open=True)
 
 
-NAN |= {F32_FTZ: NAN[F32], TF32: NAN[F32], TF32_FTZ: NAN[F32]}
+def refused(w):
+    """A few of those that end in a fault: each costs the capture a process."""
+    dims, box = [176, 21], [64, 9]
+    for x in (-3, 8):
+        w.copy("refused", LOAD, U8, dims, box, [x, 5], pad=16, fault=REFUSED)
+    w.copy("refused", STORE, U8, dims, box, [12, 5], pad=16, fault=REFUSED)
+    w.copy("refused", STORE, U8, dims, box, [-16, 5], pad=16, fault=REFUSED)
+    w.copy("refused", STORE, U8, dims, box, [0, -1], pad=16, fault=REFUSED)
+    w.copy("refused", LOAD, F64, [22, 21], [8, 9], [1, 5], pad=16, fault=REFUSED)
+    for direction in (LOAD, STORE):
+        more = {"swizzle": 1, "offset": 1024 + 64, "fault": MISALIGNED}
+        w.copy("refused", direction, BF16, [88, 21], [16, 9], [8, 5], **more)
 
 
 def main():
@@ -282,6 +326,8 @@ def main():
             maps_in_global_memory,
             element_strides,
             converting_types,
+            ragged_rows,
+            refused,
         ):
             part(w)
 

@@ -137,29 +137,78 @@ def load(w):
         w.form(name, code, [*DATA, "pred"], DATA + PLACE, cases, 90)
 
 
-def shared_to_shared(w):
-    code = (
+# From `source` + $s4 to the box + $s5, with the addresses that `between` leaves in `to` and `bell`.
+def shared_code(between="", bell="full", meeting=""):
+    return (
         START
         + ".shared .align 128 .b8 source[1024];\n.reg .b32 first;\n"
         + filled_box([f"0x{FILL:x}"] * WORDS)
         + "mov.u32 first, source;\nmad.lo.u32 first, %lane, 8, first;\n"
         + filled_box([f"$s{i}" for i in range(WORDS)]).replace("[at", "[first")
         + BARRIER
+        + meeting
         + "mov.u32 first, source;\nadd.u32 first, first, $s4;\n"
         + "mov.u32 to, box;\nadd.u32 to, to, $s5;\n"
+        + between
         + "@leads mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], $s6;\n"
         + "@leads cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes "
-        + "[to], [first], $s6, [full];\n"
+        + f"[to], [first], $s6, [{bell}];\n"
         + WAIT
         + LAST
+        + meeting
     )
+
+
+def shared_to_shared(w):
+    """A 9.0 takes it in cluster launches only, be the clusters of one CTA."""
+    code = shared_code()
     cases = []
     for source, to, size in places(w, BYTES):
         lanes = lanes_of(w, (source, to, size))
         memory = box_order(lanes)
         box = replaced(bytes_of([FILL] * (LANES * WORDS)), to, memory[source : source + size])
         cases += [(lane, [*out, 1]) for lane, out in zip(lanes, from_box(box), strict=True)]
-    w.form("bulk shared to shared", code, [*DATA, "pred"], DATA + PLACE, cases, 90)
+    outs, ins = [*DATA, "pred"], DATA + PLACE
+    w.form("bulk shared to shared, clusters of 1", code, outs, ins, cases, 90, cluster=1)
+    w.form(
+        "bulk shared to shared, no clusters",
+        code,
+        outs,
+        ins,
+        cases[:LANES],
+        90,
+        device=90,
+        fault="cudaErrorIllegalInstruction",
+    )
+
+
+MEETING = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
+RANK = ".reg .b32 rank, bell;\nmov.u32 rank, %cluster_ctarank;\n"
+MAP = "mapa.shared::cluster.u32 to, to, rank;\n"
+MAP_BOTH = MAP + "mapa.shared::cluster.u32 bell, full, rank;\n"
+
+
+def in_clusters(w):
+    """From shared to shared memory in clusters of 2: to the CTA itself or to its neighbour."""
+    variants = [
+        ("plain addresses", "", "full", 0),
+        ("mapa of the CTA itself", RANK + MAP_BOTH, "bell", 0),
+        ("mapa of the CTA itself and a plain mbarrier", RANK + MAP, "full", 0),
+        ("to the neighbour", RANK + "xor.b32 rank, rank, 1;\n" + MAP_BOTH, "bell", 1),
+    ]
+    for name, between, bell, distance in variants:
+        code = shared_code(between, bell, MEETING)
+        cases = []
+        for source, to, size in places(w, BYTES)[:6]:
+            # Each CTA waits for as many bytes as it sends.
+            ctas = [lanes_of(w, (source, to, size)) for _ in range(2)]
+            for rank, lanes in enumerate(ctas):
+                memory = box_order(ctas[rank ^ distance])
+                box = bytes_of([FILL] * (LANES * WORDS))
+                box = replaced(box, to, memory[source : source + size])
+                cases += [(lane, [*out, 1]) for lane, out in zip(lanes, from_box(box), strict=True)]
+        name = f"bulk shared to shared, clusters of 2, {name}"
+        w.form(name, code, [*DATA, "pred"], DATA + PLACE, cases, 90, cluster=2)
 
 
 def store_code(opcode, initial):
@@ -237,7 +286,7 @@ def reductions(w):
 def main():
     with open(sys.argv[1], "w", encoding="ascii") as stream:
         w = Writer(stream, 90)
-        for part in (load, store, shared_to_shared, reductions):
+        for part in (load, store, shared_to_shared, reductions, in_clusters):
             part(w)
 
 

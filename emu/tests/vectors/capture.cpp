@@ -4,11 +4,11 @@
 //   emu_capture <output folder> <vector files...>
 //
 // Prints for each form how many answers differ from the expected ones. Of each form at most
-// kKeptCtas whole CTAs are written, first those with differences; a note on the GPU, the driver
-// and the date goes on top.
+// kKeptCtas whole CTAs (or clusters) are written, first those with differences; a note on the GPU,
+// the driver and the date goes on top.
 //
 // A fault costs no other form. The CTAs of a form that met one run once more, each alone; all of
-// them are written, with the error where one ended in it.
+// them are written, with the error where one ended in it. A form may expect an error.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
@@ -104,22 +104,10 @@ Outcome outcome_of(const Form& form, const std::string& target) {
   }
 }
 
-// CTAs that run together: those of a cluster.
-size_t threads_of_unit(const Form& form) {
-  return form.threads() * (form.cluster != 0 ? form.cluster : 1);
-}
-
-Form part_of(const Form& form, size_t unit) {
-  Form part = form;
-  const auto begin = form.cases.begin() + static_cast<std::ptrdiff_t>(unit * threads_of_unit(form));
-  part.cases.assign(begin, begin + static_cast<std::ptrdiff_t>(threads_of_unit(form)));
-  return part;
-}
-
 // A form's outcome, or those of its parts where it met a fault.
 std::vector<Outcome> outcomes_of_parts(const Form& form, const Outcome& whole,
                                        const std::string& target) {
-  const size_t units = form.cases.size() / threads_of_unit(form);
+  const size_t units = form.units();
   if (whole.kind == Outcome::kDone) {
     const size_t bytes = whole.data.size() / units;
     std::vector<Outcome> parts;
@@ -150,29 +138,30 @@ std::string text_of_inputs(const FormCase& one) {
 
 // Puts what came of unit `unit` into its cases; the number that differ from what was expected.
 size_t take_unit(Form& form, size_t unit, const Outcome& outcome, Tally& tally) {
-  const size_t size = threads_of_unit(form);
+  const size_t size = form.threads_of_unit();
   const size_t width = form.outputs.size();
   size_t differing = 0;
   for (size_t i = 0; i < size; ++i) {
     FormCase& one = form.cases[unit * size + i];
+    const std::string expected = one.fault;
+    one.fault = outcome.kind == Outcome::kDone ? "" : outcome.data;
     if (outcome.kind != Outcome::kDone) {
-      one.fault = outcome.data;
+      differing += one.fault == expected ? 0 : 1;
       one.outputs.clear();
       continue;
     }
     std::vector<uint64_t> got(width);
     std::memcpy(got.data(), outcome.data.data() + 8 * i * width, 8 * width);
-    if (!one.outputs.empty() && !accepts(form, one, got.data())) {
+    if (!expected.empty() || (!one.outputs.empty() && !accepts(form, one, got.data()))) {
       ++differing;
     }
     (form.bounds.empty() ? one.outputs : one.answers) = got;
   }
-  if (outcome.kind != Outcome::kDone) {
+  if (outcome.kind != Outcome::kDone && differing != 0) {
     std::printf("%s: CTA %zu ends in %s; its first inputs are%s\n", form.name.c_str(),
                 unit * size / form.threads(), outcome.data.c_str(),
                 text_of_inputs(form.cases[unit * size]).c_str());
-    tally.faults += size;
-    differing = size;
+    tally.faults += differing;
   }
   return differing;
 }
@@ -180,13 +169,11 @@ size_t take_unit(Form& form, size_t unit, const Outcome& outcome, Tally& tally) 
 // Puts the answers into the cases.
 void take_answers(Form& form, const std::vector<Outcome>& parts, Tally& tally,
                   std::vector<bool>& differs) {
-  const size_t ctas = form.cases.size() / form.threads();
-  const size_t ctas_of_part = ctas / parts.size();
   size_t count = 0;
   for (size_t unit = 0; unit < parts.size(); ++unit) {
     const size_t here = take_unit(form, unit, parts[unit], tally);
     count += here;
-    differs.insert(differs.end(), ctas_of_part, here != 0);
+    differs.push_back(here != 0);
   }
   if (count != 0) {
     std::printf("%s: %zu of %zu answers differ from the expected ones\n", form.name.c_str(), count,
@@ -197,7 +184,7 @@ void take_answers(Form& form, const std::vector<Outcome>& parts, Tally& tally,
 }
 
 void keep_some_ctas(Form& form, const std::vector<bool>& differs) {
-  if (!form.bounds.empty() || form.cluster != 0) {
+  if (!form.bounds.empty()) {
     return;
   }
   for (const FormCase& one : form.cases) {
@@ -206,18 +193,18 @@ void keep_some_ctas(Form& form, const std::vector<bool>& differs) {
     }
   }
   std::vector<size_t> kept;
-  for (size_t cta = 0; cta < differs.size() && kept.size() < kKeptCtas; ++cta) {
-    if (differs[cta]) {
-      kept.push_back(cta);
+  for (size_t unit = 0; unit < differs.size() && kept.size() < kKeptCtas; ++unit) {
+    if (differs[unit]) {
+      kept.push_back(unit);
     }
   }
   if (kept.empty()) {
     kept.push_back(differs.size() / 2);
   }
   std::vector<FormCase> cases;
-  for (const size_t cta : kept) {
-    const auto begin = form.cases.begin() + static_cast<std::ptrdiff_t>(cta * form.threads());
-    cases.insert(cases.end(), begin, begin + form.threads());
+  for (const size_t unit : kept) {
+    const Form part = part_of(form, unit);
+    cases.insert(cases.end(), part.cases.begin(), part.cases.end());
   }
   form.cases = cases;
 }
@@ -275,7 +262,7 @@ bool capture(const Gpu& gpu, const std::filesystem::path& folder, const std::str
       ++tally.failed;
       continue;
     }
-    if (outcomes[i].kind == Outcome::kFault) {
+    if (outcomes[i].kind == Outcome::kFault && form.cases[0].fault.empty()) {
       std::printf("%s: ends in %s; CTA by CTA:\n", form.name.c_str(), outcomes[i].data.c_str());
     }
     std::vector<bool> differs;

@@ -244,6 +244,14 @@ bool runs_on(const Form& form, unsigned capability) {
   return form.target <= capability && (form.device == 0 || form.device == capability);
 }
 
+Form part_of(const Form& form, size_t unit) {
+  Form part = form;
+  const auto size = static_cast<std::ptrdiff_t>(form.threads_of_unit());
+  const auto begin = form.cases.begin() + static_cast<std::ptrdiff_t>(unit) * size;
+  part.cases.assign(begin, begin + size);
+  return part;
+}
+
 std::vector<uint64_t> input_slots(const Form& form) {
   std::vector<uint64_t> slots;
   for (const FormCase& one : form.cases) {

@@ -13,7 +13,7 @@ struct FormCase {
   std::vector<uint64_t> inputs;
   std::vector<uint64_t> outputs;  // empty: not known; of a form with bounds: lowest, highest code
   std::vector<uint64_t> answers;  // of a form with bounds: what a GPU gave
-  std::string fault;              // the error in which a GPU's CTA ended
+  std::string fault;              // the error in which its CTA ends
 };
 
 // Cases come in whole CTAs: with one warp, case i is what lane i % 32 of CTA i / 32 computes.
@@ -30,6 +30,9 @@ struct Form {
   std::vector<FormCase> cases;
 
   unsigned threads() const { return 32 * warps; }
+  // Of CTAs that run together: those of a cluster.
+  size_t threads_of_unit() const { return threads() * (cluster != 0 ? cluster : 1); }
+  size_t units() const { return cases.size() / threads_of_unit(); }
 };
 
 // Throws std::runtime_error with file and line for what it does not understand.
@@ -44,6 +47,9 @@ std::string ptx_of(const std::vector<Form>& forms, const std::string& target);
 // "sm_90a" of 90.
 std::string target_of(unsigned capability);
 bool runs_on(const Form& form, unsigned capability);
+
+// The form with the cases of unit `unit` alone.
+Form part_of(const Form& form, size_t unit);
 
 // Slots of all cases.
 std::vector<uint64_t> input_slots(const Form& form);

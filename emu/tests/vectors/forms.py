@@ -25,10 +25,12 @@ class Writer:
         device=None,
         bounds=None,
         cluster=None,
+        fault=None,
     ):
         """`cases`: (inputs, outputs) or (inputs, None); they are filled up to whole CTAs of
         `warps` warps. `device`: the only capability that answers so. `bounds`: the outputs of a
-        case are the lowest and the highest code, of this type, that its one result may have."""
+        case are the lowest and the highest code, of this type, that its one result may have.
+        `fault`: the error that each CTA ends in, whatever the outputs."""
         assert name not in self.names, name
         self.names.add(name)
         cases = list(cases)
@@ -49,7 +51,9 @@ class Writer:
         for inputs, outputs in cases:
             assert len(inputs) == len(ins)
             text = " ".join(f"{x:x}" for x in inputs)
-            if outputs is not None:
+            if fault is not None:
+                text += f" ! {fault}"
+            elif outputs is not None:
                 assert len(outputs) == (2 if bounds else len(outs)), name
                 text += " = " + " ".join(f"{x:x}" for x in outputs)
             self.stream.write(f"case {text}\n")

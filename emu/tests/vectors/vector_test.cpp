@@ -3,6 +3,7 @@
 // bit for bit. One test for each file.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <sstream>
 
@@ -39,6 +40,23 @@ uint32_t capability_of(const std::string& path) {
   return name.rfind("sm_", 0) == 0 ? static_cast<uint32_t>(std::stoul(name.substr(3))) : kNewest;
 }
 
+// The runtime's names of the errors that forms may end in.
+std::string error_name(int error) {
+  constexpr int kIllegalAddress = 700;
+  constexpr int kIllegalInstruction = 715;
+  constexpr int kMisalignedAddress = 716;
+  switch (error) {
+    case kIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case kIllegalInstruction:
+      return "cudaErrorIllegalInstruction";
+    case kMisalignedAddress:
+      return "cudaErrorMisalignedAddress";
+    default:
+      return "error " + std::to_string(error);
+  }
+}
+
 void check_once(KernelRunner& run, const Form& form, size_t index, uint32_t capability) {
   const size_t width = form.outputs.size();
   const uint64_t ins = run.buffer(input_slots(form));
@@ -49,8 +67,13 @@ void check_once(KernelRunner& run, const Form& form, size_t index, uint32_t capa
   LaunchRequest request =
       run.request({ins, outs}, {ctas, 1, 1}, {form.threads(), 1, 1}, kernel.c_str());
   request.cluster = {form.cluster != 0 ? form.cluster : 1, 1, 1};
+  request.has_cluster = form.cluster != 0;
   request.device.capability = form.device != 0 ? form.device : capability;
   const LaunchResult result = launch(request, run.options);
+  if (const std::string& fault = form.cases[0].fault; !fault.empty()) {
+    ASSERT_EQ(error_name(result.error()), fault) << form.name << "\n" << result.fault.report;
+    return;
+  }
   ASSERT_TRUE(result.ok()) << form.name << "\n" << result.fault.report;
   const auto got = run.read<uint64_t>(outs, form.cases.size() * width);
   int shown = 0;
@@ -72,6 +95,19 @@ void check_once(KernelRunner& run, const Form& form, size_t index, uint32_t capa
   run.memory.release(outs);
 }
 
+// CTAs that end in a fault run alone.
+void check_parts(KernelRunner& run, const Form& form, size_t index, uint32_t capability) {
+  const bool faults = std::any_of(form.cases.begin(), form.cases.end(),
+                                  [](const FormCase& one) { return !one.fault.empty(); });
+  if (!faults) {
+    check_once(run, form, index, capability);
+    return;
+  }
+  for (size_t unit = 0; unit < form.units(); ++unit) {
+    check_once(run, part_of(form, unit), index, capability);
+  }
+}
+
 bool is_asynchronous(const Form& form) {
   return form.code.find("cp.async") != std::string::npos ||
          form.code.find("cp.reduce.async") != std::string::npos;
@@ -81,17 +117,17 @@ bool is_asynchronous(const Form& form) {
 // bounds are moved inside them.
 void check_form(KernelRunner& run, const Form& form, size_t index, uint32_t capability) {
   if (form.warps == 1 && !is_asynchronous(form)) {
-    check_once(run, form, index, capability);
+    check_parts(run, form, index, capability);
     if (!form.bounds.empty()) {
       run.options.approx_jitter = true;
-      check_once(run, form, index, capability);
+      check_parts(run, form, index, capability);
       run.options = {};
     }
     return;
   }
   for_portfolio([&](const Options& options) {
     run.options = options;
-    check_once(run, form, index, capability);
+    check_parts(run, form, index, capability);
   });
   run.options = {};
 }
