@@ -23,9 +23,10 @@ using Work = std::function<Outcome(size_t)>;
 
 constexpr std::chrono::seconds kLongest(30);  // without an answer
 
-// Items one after the other, in one process at a time.
+// Every so many-th item, one after the other, in one process at a time.
 struct Share {
   size_t next = 0;
+  size_t step = 1;
   size_t end = 0;
   pid_t process = -1;
   int answers = -1;  // a pipe: of each item its kind, the length of its data, its data
@@ -49,7 +50,7 @@ bool write_all(int to, const char* data, size_t size) {
 }
 
 [[noreturn]] void run_child(const Share& share, int to, const Work& work) {
-  for (size_t item = share.next; item < share.end; ++item) {
+  for (size_t item = share.next; item < share.end; item += share.step) {
     Outcome outcome;
     try {
       outcome = work(item);
@@ -99,8 +100,9 @@ void take_answers(Share& share, std::vector<Outcome>& outcomes) {
     if (share.unread.size() < kHead + size) {
       return;
     }
-    outcomes[share.next++] = {static_cast<Outcome::Kind>(share.unread[0]),
-                              share.unread.substr(kHead, size)};
+    outcomes[share.next] = {static_cast<Outcome::Kind>(share.unread[0]),
+                            share.unread.substr(kHead, size)};
+    share.next += share.step;
     share.unread.erase(0, kHead + size);
     share.heard = Clock::now();
     share.moved = true;
@@ -115,13 +117,14 @@ void end(Share& share, std::vector<Outcome>& outcomes) {
   share.process = -1;
   share.unread.clear();
   const bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0 && share.moved;
-  if (share.next == share.end || clean) {
+  if (share.next >= share.end || clean) {
     return;
   }
   const std::string how = share.killed          ? "no answer"
                           : WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
                                                 : "process ended";
-  outcomes[share.next++] = {Outcome::kFault, how};
+  outcomes[share.next] = {Outcome::kFault, how};
+  share.next += share.step;
 }
 
 std::vector<Share> shares_of(size_t count, size_t most) {
@@ -129,8 +132,10 @@ std::vector<Share> shares_of(size_t count, size_t most) {
   const size_t processes = std::min({count, cores, most});
   std::vector<Share> shares(processes);
   for (size_t i = 0; i < processes; ++i) {
-    shares[i].next = count * i / processes;
-    shares[i].end = count * (i + 1) / processes;
+    // Faults in a row are then shared out too.
+    shares[i].next = i;
+    shares[i].step = processes;
+    shares[i].end = count;
   }
   return shares;
 }
