@@ -65,12 +65,18 @@ constexpr float whole_of_products() {
 // What is known of the scales of a block of MXFP4. Of the other formats, nothing needs to be.
 enum class ScaleRange {
   kAll,
-  kNarrow,  // is_narrow()
+  kNarrow,  // none is larger than 16
 };
 
-// Up to which scale byte 2^123 * scale is a bf16 would be 131; these are the bytes that one bit
-// tells, and of several at once, their disjunction.
-constexpr uint32_t kWideScaleBit = 0x80u;
+// The largest byte with which 2^123 times the scale is a bf16: a scale of 16.
+constexpr uint32_t kLargestNarrowScale = 131;
+
+// Whether one of four bytes is larger: from 128 on, and of its lower seven bits, from 4 on.
+__device__ __forceinline__ bool has_wide_scale(uint32_t bytes) {
+  constexpr uint32_t kUpToBit7 = 0x80u - (kLargestNarrowScale + 1 - 0x80u);
+  const uint32_t lower = (bytes & 0x7F7F7F7Fu) + kUpToBit7 * 0x01010101u;
+  return (lower & bytes & 0x80808080u) != 0;
+}
 
 template <Format kFormat>
 constexpr bool kHasWideScales = kFormat == Format::kMxf4;

@@ -60,12 +60,12 @@ __device__ __forceinline__ int turn_of(int lane) {
 // Whether one of some MXFP4 chunks has a scale that is not narrow.
 template <class ChunkType, int kCount>
 __device__ __forceinline__ bool are_wide(const ChunkType (&chunks)[kCount]) {
-  uint32_t any = 0;
+  uint32_t largest = 0;
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    any |= chunks[i].scale_codes;
+    largest = max(largest, chunks[i].scale_codes);
   }
-  return (any & kWideScaleBit) != 0;
+  return largest > kLargestNarrowScale;
 }
 
 // So that 64 rows are less than 2^31 bytes.
@@ -210,12 +210,12 @@ class ChunkStream {
 
   // Whether a scale of the step that comes next is not narrow.
   __device__ __forceinline__ bool is_wide() const {
-    uint32_t any = 0;
+    uint32_t largest = 0;
 #pragma unroll
     for (int row = 0; row < kRows; ++row) {
-      any |= scale_codes_[0][row];
+      largest = max(largest, scale_codes_[0][row]);
     }
-    return kHasWideScales<kFormat> && (any & kWideScaleBit) != 0;
+    return kHasWideScales<kFormat> && largest > kLargestNarrowScale;
   }
 
   // Once the chunks of all rows are taken, and before the next load: asks for the scales of the

@@ -21,7 +21,7 @@
 //
 // Issuing the instructions of a step takes as long as memory takes for its bytes, so it has two
 // forms: one for what is ordinary, where a placed element of MXFP4 is multiplied once
-// (expand_bf16.cuh: scales up to 1) and all chunks exist, and one for everything. A warp takes the
+// (expand_bf16.cuh: scales up to 16) and all chunks exist, and one for everything. A warp takes the
 // second where one of its lanes needs it.
 //
 // B's codes wait in two steps' slots: 64 KiB under way per SM. Problems that need

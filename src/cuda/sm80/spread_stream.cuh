@@ -8,9 +8,9 @@
 //   multiplied by  lane 0| lane 1| lane 2| lane 3| lane 0| … | lane 3      halves: 8 bytes, one
 //   scale copied by         lane 0     |    lane 1     |     lane 2 | …          chunks: 16 bytes
 //
-// Lanes copy chunks, 64 bytes of a row side by side, and their scales, and take their halves out of
-// the slots of the row, and scales by shuffles. So all lanes of a warp wait for each other's
-// copies.
+// Lanes copy chunks, 64 bytes of a row side by side, and take their halves out of the slots of the
+// row. Of scales, lane t has all of the t-th of the lanes' four rows, four or eight, and shuffles
+// hand them out. So all lanes of a warp wait for each other's copies.
 #pragma once
 
 #include "cuda/common/expand_bf16.cuh"
@@ -75,21 +75,29 @@ class SpreadStream {
     slots_ = shared + (static_cast<int>(threadIdx.x) ^ turn) * 16;
     halves_ = shared + ((static_cast<int>(threadIdx.x) & ~3) + (t / 2 ^ turn)) * 16 + t % 2 * 8;
     second_half_ = turn == 0 ? 32 : -32;
+    const ScaleRows& scales = operand.scales;
+    const bool is_swizzled = cuda::is_swizzled(scales);
+    const int64_t scale_row_index = first_row + g + 8 * t;
+    has_scales_ = scale_row_index < scales.rows;
+    scales_ = scale_row(scales, has_scales_ ? scale_row_index : 0) +
+              scale_offset(is_swizzled, static_cast<int64_t>(first_step) * kScaleCols);
+    second_word_ = static_cast<int32_t>(scale_offset(is_swizzled, 4));
+    has_words_ = scales.view.cols % 4 == 0 &&
+                 (is_swizzled || (reinterpret_cast<uintptr_t>(scales.view.data) |
+                                  static_cast<uint64_t>(scales.view.ld)) %
+                                         4 ==
+                                     0);
+    scale_step_ = static_cast<int32_t>(scale_offset(is_swizzled, step_stride * kScaleCols));
+    scales_left_ =
+        static_cast<int>((end - static_cast<int64_t>(first_step) * kStepK) / Traits::kBlock);
+    ask();
     load(0);
     load(1);
-    // Asked for after the codes, of which there are more.
-    const bool is_swizzled = cuda::is_swizzled(operand.scales);
-    scales_ = scale_row(operand.scales, rows_ > 0 ? row : 0) +
-              scale_offset(is_swizzled, first / Traits::kBlock);
-    scale_row_step_ = static_cast<int32_t>(is_swizzled ? 8 * 16 : 8 * operand.scales.view.ld);
-    scale_offset_ = 0;  // the same in all lanes, so that it needs no register of theirs
-    scale_step_ = static_cast<int32_t>(scale_offset(is_swizzled, step_stride * kScaleCols));
-    ask(left_ + 2 * elements_per_step_);
   }
 
   // The halves of the step that waits in `stage`; then asks for what comes next in its place. By
   // all lanes of a warp together, each of which has waited for its own copies. Whether one of the
-  // scales that this lane asked for is not narrow.
+  // scales that this lane asked for is wide.
   __device__ __forceinline__ bool take(SpreadChunk<kFormat> (&chunks)[kRows], int stage) {
     __syncwarp();
     const uint8_t* source = halves_ + stage * kStageBytes;
@@ -105,13 +113,14 @@ class SpreadStream {
     }
     const bool is_wide = take_scales(chunks);
     __syncwarp();  // the slots are read
-    ask(left_ + elements_per_step_);
+    ask();
     load(stage);
     return is_wide;
   }
 
  private:
   static constexpr int kStageBytes = kRows * 16 * kThreads;
+  static constexpr int kScaleWords = kScaleCols / 4;  // of a row and step
 
   // Starts the copies of the step that comes next.
   __device__ __forceinline__ void load(int stage) {
@@ -125,54 +134,44 @@ class SpreadStream {
     left_ -= elements_per_step_;
   }
 
-  // Asks for the scales of this lane's chunks of the next step; `left` elements from there on.
-  __device__ __forceinline__ void ask(int left) {
-    const uint8_t* source = scales_ + scale_offset_;
+  // Asks for the scales of the next step, all of one row: lane t of a row of lanes has those of its
+  // t-th row.
+  __device__ __forceinline__ void ask() {
 #pragma unroll
-    for (int row = 0; row < kRows; ++row) {
-      scale_codes_[row] = 0;
-      if (row < rows_ && left > 0) {
-        if constexpr (Traits::kBlock == kLaneK) {
-          scale_codes_[row] = __ldg(source);
-        } else {
-          scale_codes_[row] = __ldg(reinterpret_cast<const unsigned short*>(source));
+    for (int word = 0; word < kScaleWords; ++word) {
+      const uint8_t* source = scales_ + word * second_word_;
+      const int left = has_scales_ ? scales_left_ - 4 * word : 0;
+      scale_words_[word] = 0;
+      if (has_words_) {
+        if (left > 0) {
+          scale_words_[word] = __ldg(reinterpret_cast<const uint32_t*>(source));
+        }
+      } else {
+#pragma unroll 1
+        for (int i = 0; i < min(left, 4); ++i) {
+          scale_words_[word] |= static_cast<uint32_t>(__ldg(source + i)) << (8 * i);
         }
       }
-      source += scale_row_step_;
     }
-    scale_offset_ += scale_step_;
+    scales_ += scale_step_;
+    scales_left_ -= elements_per_step_ / Traits::kBlock;
   }
 
   __device__ __forceinline__ bool take_scales(SpreadChunk<kFormat> (&chunks)[kRows]) const {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int from = (lane & ~3) | lane % 4 / 2;  // who copied the first half, and + 2 the second
-    if constexpr (Traits::kBlock == kLaneK) {
-      const uint32_t packed =
-          permute_bytes(permute_bytes(scale_codes_[0], scale_codes_[1], 0x0040),
-                        permute_bytes(scale_codes_[2], scale_codes_[3], 0x0040), 0x5410);
-      const uint32_t low = __shfl_sync(~0u, packed, from);
-      const uint32_t high = __shfl_sync(~0u, packed, from + 2);
+    const int t = static_cast<int>(threadIdx.x) % 4;
+    // Where the scales of the lane's halves are among the row's: of chunks t / 2 and 2 + t / 2, or
+    // of the halves themselves.
+    const uint32_t first = 0x4440u + static_cast<uint32_t>(kScaleWords == 1 ? t / 2 : t);
+    const uint32_t second = kScaleWords == 1 ? first + 2 : first;
 #pragma unroll
-      for (int row = 0; row < kRows; ++row) {
-        chunks[row].scale_codes[0] = permute_bytes(low, 0, 0x4440u + row);
-        chunks[row].scale_codes[1] = permute_bytes(high, 0, 0x4440u + row);
-      }
-      return kHasWideScales<kFormat> && (packed & kWideScaleBit * 0x01010101u) != 0;
-    } else {
-#pragma unroll
-      for (int row = 0; row < kRows; row += 2) {
-        const uint32_t packed = permute_bytes(scale_codes_[row], scale_codes_[row + 1], 0x5410);
-        const uint32_t low = __shfl_sync(~0u, packed, from);
-        const uint32_t high = __shfl_sync(~0u, packed, from + 2);
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const uint32_t selector = 0x4440u + static_cast<uint32_t>(i * 2 + lane % 2);
-          chunks[row + i].scale_codes[0] = permute_bytes(low, 0, selector);
-          chunks[row + i].scale_codes[1] = permute_bytes(high, 0, selector);
-        }
-      }
-      return false;
+    for (int row = 0; row < kRows; ++row) {
+      const uint32_t low = __shfl_sync(~0u, scale_words_[0], row, 4);
+      const uint32_t high =
+          kScaleWords == 1 ? low : __shfl_sync(~0u, scale_words_[kScaleWords - 1], row, 4);
+      chunks[row].scale_codes[0] = permute_bytes(low, 0, first);
+      chunks[row].scale_codes[1] = permute_bytes(high, 0, second);
     }
+    return kHasWideScales<kFormat> && has_wide_scale(scale_words_[0]);
   }
 
   uint8_t* slots_;         // where this thread copies to
@@ -183,11 +182,13 @@ class SpreadStream {
   int32_t rows_;  // how many of the lane's rows exist
   int32_t left_;  // elements from this lane's chunk of the step that is copied next to `end`
   const int32_t elements_per_step_;
-  const uint8_t* scales_;
-  int32_t scale_row_step_;
-  int32_t scale_offset_;
-  int32_t scale_step_;
-  uint32_t scale_codes_[kRows];
+  const uint8_t* scales_;  // of this lane's scale row and the next step
+  int32_t scale_step_;     // bytes from step to step
+  int32_t second_word_;    // and from four scales to the next four
+  int32_t scales_left_;    // from the next step on
+  bool has_scales_;        // the row exists
+  bool has_words_;         // four scales at a time can be read
+  uint32_t scale_words_[kScaleWords];
 };
 
 }  // namespace MXGEMM_CUDA_ARCH
