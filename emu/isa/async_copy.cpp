@@ -103,7 +103,11 @@ void schedule_writes(Engine& engine, const std::shared_ptr<AsyncLoad>& load, siz
 void read_source(Engine& engine, AsyncLoad& load) {
   if (load.source == nullptr) {
     for (const CopyPiece& piece : load.pieces) {
-      std::memcpy(load.data.data() + piece.linear, piece.global, piece.bytes);
+      uint8_t* const to = load.data.data() + piece.linear;
+      std::memcpy(to, piece.global, piece.bytes);
+      if (load.conversion != nullptr) {
+        load.conversion(to, piece.bytes);
+      }
       operation_accesses(engine, load.operation, load.origin, nullptr,
                          reinterpret_cast<uint64_t>(piece.global), piece.bytes, Access::read);
     }

@@ -35,8 +35,12 @@ struct LoadTarget {
   MbarrierRef mbarrier;
 };
 
+// Changes elements on their way, in place.
+using Conversion = void (*)(uint8_t* elements, uint32_t bytes);
+
 struct AsyncLoad {
   std::vector<CopyPiece> pieces;
+  Conversion conversion = nullptr;  // of what comes from `pieces`; null: as it is
   std::vector<uint8_t> data;  // the box; starts with the values of elements outside the tensor
   BoxLayout layout;
   std::vector<LoadTarget> targets;

@@ -130,6 +130,9 @@ StepResult load(ExecContext& ctx, const Instr& i, uint32_t active) {
       return false;
     }
     operation->pieces = std::move(copy.pieces);
+    if (load_rounds_to_tf32(copy.map.type)) {
+      operation->conversion = round_to_tf32;
+    }
     operation->data.resize(copy.plan.linear_bytes);
     fill_box(copy.map, std::as_writable_bytes(std::span(operation->data)),
              std::byte{ctx.options().adversarial() ? kAdversarialPad : uint8_t{0}});

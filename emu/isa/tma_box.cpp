@@ -118,6 +118,26 @@ BoxPlan plan_box(const TensorMap& map, std::span<const int32_t> coordinates, Box
   return plan;
 }
 
+// Measured on 9.0; for ties, infinities and NaNs see emu/README.md. Subnormals are rounded like
+// other numbers, also by the .ftz type.
+bool load_rounds_to_tf32(TensorType type) {
+  return type == TensorType::kTf32 || type == TensorType::kTf32Ftz;
+}
+
+void round_to_tf32(uint8_t* elements, uint32_t bytes) {
+  constexpr uint32_t kExponent = 0x7F800000;
+  constexpr uint32_t kDropped = 0x1FFF;
+  for (uint32_t at = 0; at < bytes; at += sizeof(uint32_t)) {
+    uint32_t bits;
+    std::memcpy(&bits, elements + at, sizeof(bits));
+    if ((bits & kExponent) != kExponent) {
+      const uint32_t odd = bits / (kDropped + 1) % 2;
+      bits = (bits + kDropped / 2 + odd) & ~kDropped;
+      std::memcpy(elements + at, &bits, sizeof(bits));
+    }
+  }
+}
+
 void fill_box(const TensorMap& map, std::span<std::byte> linear, std::byte pad) {
   if (map.fill == OutOfBoundsFill::kNan) {
     for (std::size_t i = 0; i < linear.size(); i += sizeof(kNanPattern)) {

@@ -39,6 +39,11 @@ BoxPlan plan_box(const TensorMap& map, std::span<const int32_t> coordinates, Box
 // aligned types.
 void fill_box(const TensorMap& map, std::span<std::byte> linear, std::byte pad);
 
+// Loads of these types round the elements inside the tensor; stores leave them as they are.
+bool load_rounds_to_tf32(TensorType type);
+// f32 to the nearest of 10 bits, ties to even; infinities and NaNs stay. `bytes`: whole elements.
+void round_to_tf32(uint8_t* elements, uint32_t bytes);
+
 // How the bytes of a row alternate between data and padding in the box: {data, data + padding}.
 struct RowGroups {
   uint32_t data_bytes;

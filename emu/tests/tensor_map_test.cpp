@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
 #include <functional>
 
 #include "isa/tma_box.hpp"
@@ -287,6 +289,29 @@ TEST(BoxPlan, FillsWithNanAndPads) {
   EXPECT_EQ(box[8], std::byte{0xA5});
   EXPECT_EQ(box[15], std::byte{0xA5});
   EXPECT_EQ(box[16], std::byte{0});
+}
+
+TEST(BoxPlan, RoundsToTf32) {
+  // Pairs: before, after.
+  constexpr uint32_t kCases[][2] = {
+      {0x00000000, 0x00000000}, {0x80000000, 0x80000000}, {0x3F800FFF, 0x3F800000},
+      {0x3F801000, 0x3F800000}, {0x3F801001, 0x3F802000}, {0xBF803000, 0xBF804000},
+      {0x3FFFF000, 0x40000000}, {0x005DFC93, 0x005E0000}, {0x80000FFF, 0x80000000},
+      {0x007FFFFF, 0x00800000}, {0x7F7FFFFF, 0x7F800000}, {0xFF800000, 0xFF800000},
+      {0x7FF77FF7, 0x7FF77FF7}, {0x7F800001, 0x7F800001},
+  };
+  for (const auto& [before, after] : kCases) {
+    std::array<uint8_t, 4> element;
+    std::memcpy(element.data(), &before, sizeof(before));
+    round_to_tf32(element.data(), sizeof(before));
+    uint32_t found;
+    std::memcpy(&found, element.data(), sizeof(found));
+    EXPECT_EQ(found, after) << std::hex << before;
+  }
+  EXPECT_FALSE(load_rounds_to_tf32(TensorType::kF32));
+  EXPECT_FALSE(load_rounds_to_tf32(TensorType::kF32Ftz));
+  EXPECT_TRUE(load_rounds_to_tf32(TensorType::kTf32));
+  EXPECT_TRUE(load_rounds_to_tf32(TensorType::kTf32Ftz));
 }
 
 TEST(BoxPlan, RefusesWhatItCannotDo) {
