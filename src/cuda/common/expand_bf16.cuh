@@ -73,6 +73,7 @@ constexpr uint32_t kLargestNarrowScale = 131;
 
 // Whether one of four bytes is larger: from 128 on, and of its lower seven bits, from 4 on.
 __device__ __forceinline__ bool has_wide_scale(uint32_t bytes) {
+  static_assert(kLargestNarrowScale >= 127);
   constexpr uint32_t kUpToBit7 = 0x80u - (kLargestNarrowScale + 1 - 0x80u);
   const uint32_t lower = (bytes & 0x7F7F7F7Fu) + kUpToBit7 * 0x01010101u;
   return (lower & bytes & 0x80808080u) != 0;

@@ -68,7 +68,7 @@ __device__ __forceinline__ bool are_wide(const ChunkType (&chunks)[kCount]) {
   return largest > kLargestNarrowScale;
 }
 
-// So that 64 rows are less than 2^31 bytes.
+// So that offsets to a thread's last row, up to 112 rows on (PlainTile), are less than 2^31 bytes.
 constexpr int64_t kMaxWholePitch = 1 << 24;
 
 template <Format kFormat, int kLaneK>
@@ -139,6 +139,7 @@ class ChunkStream {
   // Brings the scales that are asked for next to L1, each row's by one of the lanes that share it.
   __device__ __forceinline__ void prefetch_scales() const {
     if constexpr (kHasEvenSteps) {
+      static_assert(kRows <= 4);
       const int row = static_cast<int>(threadIdx.x) % 4;
       if (row < rows_ && left_of_scales() > 0) {
         prefetch_to_l1(scales_ + scale_offset_ + row * scale_row_step_);

@@ -76,7 +76,7 @@ struct SwappedGemm {
 };
 
 // What a warp multiplies: 32 rows of B from first_row on, steps first_step, first_step + stride, …
-// up to `end`.
+// up to `end`; of the last one, elements up to end_k.
 struct WarpShare {
   int64_t first_row;
   int first_step;

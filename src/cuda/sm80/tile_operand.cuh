@@ -38,9 +38,10 @@ __host__ __device__ inline bool is_whole_plain(const OperandRows& operand) {
   return operand.alignment == 16 && operand.pitch <= kMaxWholePitch;
 }
 
-// kPaced: the copies of a step are spread over it.
+// kPaced (kWhole only): the copies of a step are spread over it.
 template <int kRows, int kThreads, int kLaneK, bool kWhole, bool kPaced>
 class PlainTile {
+  static_assert(kWhole || !kPaced);
   using Layout = TileLayout<kLaneK>;
   using RowStep = std::conditional_t<kWhole, int32_t, int64_t>;
 
@@ -69,8 +70,11 @@ class PlainTile {
   // Slot kSlot of the kSlots of a step, in which tile `other` comes to hold the next step.
   template <int kSlot, int kSlots, ScaleRange>
   __device__ __forceinline__ void work(uint32_t other) {
-    if constexpr (kWhole && kPaced) {
-      // All at once would keep the warps waiting that load fragments.
+    if constexpr (kPaced) {
+      // All at once would keep the warps waiting that load fragments. The last unit's slots, here a
+      // quarter, are too late: there B's copies, which are older, are waited for
+      // (expand_in_slot()).
+      static_assert(Layout::kUnits == 4);
       constexpr int kApart = kSlots * 3 / 4 / kCopies;
       static_assert(kApart > 0);
       if constexpr (kSlot % kApart == 0 && kSlot / kApart < kCopies) {
@@ -95,7 +99,7 @@ class PlainTile {
   // Starts the copies of the next step; what does not exist becomes 0.
   __device__ __forceinline__ void load(uint32_t tile) {
     uint8_t* target = tiles_ + tile + offset_;
-    if constexpr (kWhole && kPaced) {
+    if constexpr (kPaced) {
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {
         load_piece(tile, i);
