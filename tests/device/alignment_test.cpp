@@ -65,6 +65,30 @@ TEST_P(Alignment, OddPointersOfBytesAndOddRowsOfD) {
   }
 }
 
+// Kernels that copy aligned elements whole may not take the scales to be aligned as well.
+TEST_P(Alignment, ScalesAnywhereBesideAlignedElements) {
+  Random random(44);
+  for (const Format format_a : {Format::kBf16, Format::kMxf4, Format::kNvf4}) {
+    for (const Format format_b : {Format::kMxf4, Format::kNvf4}) {
+      for (const ScaleLayout layout : {ScaleLayout::kRowMajor, ScaleLayout::kSwizzle32x4x4}) {
+        for (const int64_t m : {5, 12, 20, 70}) {
+          Operand a(format_a, m, 256, layout);
+          Operand b(format_b, 40, 256, layout);
+          fill_exact(&a, &random);
+          fill_exact(&b, &random);
+          for (const uint64_t offset : {1, 2, 3}) {
+            SCOPED_TRACE(testing::Message() << m << " rows, " << a.info().name << " x "
+                                            << b.info().name << ", scales moved by " << offset);
+            GemmRun run(a, b, Format::kBf16);
+            run.scale_offset = offset;
+            expect_reference(run);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Alignment, RowsOfAnyPitch) {
   Random random(43);
   for (const Format format_a : kFormatsA) {

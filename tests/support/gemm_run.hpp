@@ -38,7 +38,8 @@ class GemmRun {
   Format format_bias = Format::kNone;
   internal::Activation activation = internal::Activation::kNone;
   int64_t extra_ldd = 0;
-  uint64_t offset = 0;  // bytes by which every data pointer is moved
+  uint64_t offset = 0;        // bytes by which every data pointer is moved
+  uint64_t scale_offset = 0;  // and by which scales are moved further
   bool packed = false;
   bool one_shot = false;  // mxgemm_gemm instead of plan and run
   // A forced kernel that wants aligned data refuses other data, in words; the library's own choice
@@ -130,9 +131,9 @@ class GemmRun {
 
   // An operand on the device.
   struct Placed {
-    Placed(Device device, const Operand& operand, uint64_t offset)
+    Placed(Device device, const Operand& operand, uint64_t offset, uint64_t scale_offset)
         : data(device, operand.data().data(), operand.data().size(), offset),
-          scale(device, operand.scale().data(), operand.scale().size(), offset) {}
+          scale(device, operand.scale().data(), operand.scale().size(), offset + scale_offset) {}
     DeviceBuffer data;
     DeviceBuffer scale;
   };
@@ -190,8 +191,8 @@ class GemmRun {
 
   mxgemm_status run_once() {
     fill_host_buffers();
-    const Placed a(device, *a_, offset);
-    const Placed b(device, *b_, offset);
+    const Placed a(device, *a_, offset, scale_offset);
+    const Placed b(device, *b_, offset, scale_offset);
     const DeviceBuffer bias_buffer(device, bias_codes_.data(), bias_codes_.size(), offset);
     const DeviceBuffer c_buffer(device, c_codes_.data() + kGuard,
                                 c.empty() || in_place ? 0 : d_size(), offset);

@@ -58,8 +58,8 @@ struct SwappedGemm {
   // A step of A is two lines of 128 bytes wide, and chunks start at two of the eight places that 16
   // bytes have in a line. Up to eight rows, two lanes of a row take the halves of a chunk in the
   // other order. Loads of sixteen rows would queue at L1's tags all the same; there B is spread,
-  // which for eight costs more than it brings (H200, 2026-12-01: 18.9 us for 20.4 with 16 rows and
-  // N = K = 8192, 16.9 for 16.4 with one).
+  // which for eight costs more than it brings (H200, 2026-12-01, N = K = 8192: 16 rows take 18.5 us
+  // in place of 20.4, one row took 16.9 in place of 16.4).
   static constexpr bool kHasWideA = kFormatA == Format::kBf16 && kUnits == 4;
   // Block-scaled A's rows g and g + 8 wait in slots like B's.
   static constexpr int kBytesOfA =
@@ -397,7 +397,8 @@ template <class Gemm>
 __device__ __forceinline__ void multiply_spread(const GemmParams& params, const WarpShare& share,
                                                 uint8_t* shared, SwappedSums<Gemm>& sums) {
   using StreamB = SpreadStream<Gemm::kFormatOfB, Gemm::kThreads>;
-  static_assert(StreamB::kSharedBytes == Gemm::StreamB::kSharedBytes);
+  static_assert(StreamB::kSharedBytes == Gemm::StreamB::kSharedBytes &&
+                StreamB::kStepK == Gemm::kStepK);
   StreamB b(params.b, share.first_row, share.first_step, share.stride, share.end_k, shared);
   RowsOfA<Gemm, true> a(params, share.first_step, share.stride, share.end_k, nullptr);
   prefetch_scales<Gemm>(params, share);

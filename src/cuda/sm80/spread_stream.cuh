@@ -45,7 +45,11 @@ template <Format kFormat, int kThreads>
 class SpreadStream {
   using Traits = ElementTraits<kFormat>;
   static constexpr int kLaneK = 32;
+
+ public:
   static constexpr int kStepK = 4 * kLaneK;
+
+ private:
   static constexpr int kScaleCols = kStepK / Traits::kBlock;
   static_assert(kScaleCols % internal::kScaleTileCols == 0, "steps lie evenly apart");
 
@@ -82,11 +86,10 @@ class SpreadStream {
     scales_ = scale_row(scales, has_scales_ ? scale_row_index : 0) +
               scale_offset(is_swizzled, static_cast<int64_t>(first_step) * kScaleCols);
     second_word_ = static_cast<int32_t>(scale_offset(is_swizzled, 4));
-    has_words_ = scales.view.cols % 4 == 0 &&
-                 (is_swizzled || (reinterpret_cast<uintptr_t>(scales.view.data) |
-                                  static_cast<uint64_t>(scales.view.ld)) %
-                                         4 ==
-                                     0);
+    // Scales may lie anywhere; where they are swizzled, ld is 0.
+    const uint64_t bits =
+        reinterpret_cast<uintptr_t>(scales.view.data) | static_cast<uint64_t>(scales.view.ld);
+    has_words_ = scales.view.cols % 4 == 0 && bits % 4 == 0;
     scale_step_ = static_cast<int32_t>(scale_offset(is_swizzled, step_stride * kScaleCols));
     scales_left_ =
         static_cast<int>((end - static_cast<int64_t>(first_step) * kStepK) / Traits::kBlock);
