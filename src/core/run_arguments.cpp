@@ -25,6 +25,9 @@ uint64_t pitch_bytes(int32_t format, int64_t ld) {
 
 }  // namespace
 
+// Kernels that want aligned data (CUTLASS) copy scales that are swizzled by tensor maps as well.
+constexpr int32_t kSwizzledScaleAlignment = 16;
+
 Misaligned find_misaligned(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args,
                            const mxgemm_data_alignment& alignment) {
   struct Matrix {
@@ -34,11 +37,17 @@ Misaligned find_misaligned(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args&
     uint64_t pitch;
     int32_t alignment;
   };
+  const bool has_demands = std::max({alignment.a, alignment.b, alignment.d}) > 1;
+  const auto scales = [has_demands](int32_t layout) {
+    return has_demands && layout == MXGEMM_SCALE_SWIZZLE_32_4_4 ? kSwizzledScaleAlignment : 1;
+  };
   const Matrix matrices[] = {
       {"args.a.data", "args.a.ld", args.a.data, pitch_bytes(desc.format_a, args.a.ld), alignment.a},
       {"args.b.data", "args.b.ld", args.b.data, pitch_bytes(desc.format_b, args.b.ld), alignment.b},
       {"args.c", "args.ldc", args.c, pitch_bytes(desc.format_d, args.ldc), alignment.d},
       {"args.d", "args.ldd", args.d, pitch_bytes(desc.format_d, args.ldd), alignment.d},
+      {"args.a.scale", "", args.a.scale, 0, scales(desc.scale_layout_a)},
+      {"args.b.scale", "", args.b.scale, 0, scales(desc.scale_layout_b)},
   };
   for (const Matrix& matrix : matrices) {
     const auto step = static_cast<uint64_t>(std::max(matrix.alignment, 1));

@@ -20,7 +20,7 @@ struct Misaligned {
   int32_t alignment = 1;
 };
 
-// Looks at the data pointers and row pitches of A, B, C and D.
+// Looks at the data pointers and row pitches of A, B, C and D, and at swizzled scales.
 Misaligned find_misaligned(const mxgemm_gemm_desc& desc, const mxgemm_gemm_args& args,
                            const mxgemm_data_alignment& alignment);
 
